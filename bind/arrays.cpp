@@ -21,7 +21,7 @@ void AnyArray::make_read_only() const {
     array = array.attr("base");
   } while (PyObject_TypeCheck(array.ptr(), reinterpret_cast<PyTypeObject*>(kind)));
   if (PyMemoryView_Check(array.ptr())) array = array.attr("obj");
-  if (PyByteArray_Check(array.ptr())) throw nb::value_error("an array over memory that may change; pass a copy");
+  if (PyByteArray_Check(array.ptr())) throw nb::value_error("the memory of an array may change; pass a copy");
 }
 
 nb::object new_array(void* values, const std::vector<std::size_t>& shape, nb::dlpack::dtype type, nb::handle owner) {

@@ -42,7 +42,7 @@ inline AttributeText attribute_text(nb::handle text) {
       nb::steal(PyUnicode_DecodeUTF8(PyBytes_AsString(text.ptr()), PyBytes_Size(text.ptr()), nullptr));
   if (!decoded.is_valid()) {
     PyErr_Clear();
-    throw nb::value_error("an attribute of bytes that are not UTF-8");
+    throw nb::value_error("an attribute is not valid UTF-8");
   }
   return {decoded, utf8(decoded)};
 }
@@ -60,7 +60,7 @@ void each_name(nb::handle names, std::string_view before, Visit& visit) {
   if (!all.is_valid()) throw nb::python_error();
   if (PyAnySet_Check(names.ptr()) && PyList_Sort(all.ptr()) != 0) {  // otherwise the numbering of attributes would be random
     PyErr_Clear();
-    throw nb::type_error("a set of attributes has strings and something else");
+    throw nb::type_error("a set of attributes must contain only strings");
   }
   const auto say = [&](std::string_view name) { visit(AttributeName{before, {}, name}, 1.0f); };
   const Items items(all.ptr());
@@ -77,14 +77,14 @@ inline float number_of(nb::handle value) {
   if (number == -1 && PyErr_Occurred()) {
     if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
       PyErr_Clear();
-      throw nb::value_error("a value that is not a finite number");
+      throw nb::value_error("the value of an attribute must be a finite number");
     }
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
     PyErr_Clear();
     throw nb::type_error(
         ("the value of an attribute is " + kind_of(value) + ", neither a string, a number nor a truth value").c_str());
   }
-  if (!std::isfinite(static_cast<float>(number))) throw nb::value_error("a value that is not a finite number");
+  if (!std::isfinite(static_cast<float>(number))) throw nb::value_error("the value of an attribute must be a finite number");
   return static_cast<float>(number);
 }
 
@@ -97,7 +97,7 @@ constexpr int kDeepest = 50;  // nested dicts; a dict that contains itself would
 
 template <class Visit, class BeforeCode>
 void each_of_dict(nb::handle dict, std::string_view before, int depth, Visit& visit, BeforeCode& before_code) {
-  if (depth > kDeepest) throw nb::value_error("attributes that are nested too deeply");
+  if (depth > kDeepest) throw nb::value_error("attributes are nested too deeply");
   const auto below = [&](std::string_view name) { return std::string(before).append(name).append(1, ':'); };
   PyObject *key, *value;
   for (Py_ssize_t at = 0; PyDict_Next(dict.ptr(), &at, &key, &value);) {
@@ -138,7 +138,7 @@ bool each_number(nb::handle vector, Visit& visit) {
     const std::int64_t at = static_cast<std::int64_t>(i) * numbers.stride(0);
     const float value = single ? static_cast<const float*>(numbers.data())[at]
                                : static_cast<float>(static_cast<const double*>(numbers.data())[at]);
-    if (!std::isfinite(value)) throw nb::value_error("a value that is not a finite number");
+    if (!std::isfinite(value)) throw nb::value_error("the value of an attribute must be a finite number");
     if (value == 0) continue;
     char text[24] = "[";
     char* end = std::to_chars(text + 1, text + sizeof text - 1, i).ptr;

@@ -43,10 +43,10 @@ struct ChainBatch {
     labels = label_tables_from(edge, tri, end);
     const std::size_t L = labels.n_labels, n = L + 1;
     n_tokens = emit.shape(0), n_labels = L;
-    require(emit.shape(1) == labels.stride, "emit: must have shape [tokens, stride]");
+    require(emit.shape(1) == labels.stride, "emit must have shape [tokens, stride]");
     check_starts(starts, n_tokens);
     n_sentences = starts.size() - 1;
-    require(edge.shape(0) == 1 || edge.shape(0) == n_tokens, "edge: must have one table, or one per token");
+    require(edge.shape(0) == 1 || edge.shape(0) == n_tokens, "edge must have one table, or one per token");
     const auto check = [&](const Real* rows, std::size_t n_rows) {
       require(are_scores(rows, n_rows, L, labels.stride), "edge, tri, end: scores must be finite or minus infinity");
     };
@@ -54,7 +54,7 @@ struct ChainBatch {
     else token_edge = std::exchange(labels.edge, nullptr);
     if (tri) check(tri->data(), n * n);
     if (end) check(end->data(), 1);
-    require(!ngrams || (!tri && ngrams->ngrams.n_labels() == L), "n-grams for other labels");
+    require(!ngrams || (!tri && ngrams->ngrams.n_labels() == L), "the n-grams belong to other labels");
     if (ngrams) labels.ngrams = ngrams->template view<Real>();
     if (token_ngrams) check_token_ngrams();
     if (allowed) sets = sets_from(*allowed, L, n_tokens, &starts);
@@ -65,14 +65,14 @@ struct ChainBatch {
  private:
   void check_token_ngrams() const {
     const auto& [first, nodes, scores] = *tables.token_ngrams;
-    require(tables.ngrams && first.size() == n_tokens + 1 && nodes.size() == scores.size(), "n-grams of tokens that do not fit");
+    require(tables.ngrams && first.size() == n_tokens + 1 && nodes.size() == scores.size(), "n-grams of tokens do not match the tokens");
     check_starts(first, nodes.size());
-    require(all_below(nodes, tables.ngrams->ngrams.size()), "an n-gram out of range");
+    require(all_below(nodes, tables.ngrams->ngrams.size()), "n-gram out of range");
     std::vector<std::uint32_t> here;  // the n-grams of a token
     for (std::size_t t = 0; t < n_tokens; ++t) {
       here.assign(nodes.data() + first(t), nodes.data() + first(t + 1));
       std::sort(here.begin(), here.end());
-      require(std::adjacent_find(here.begin(), here.end()) == here.end(), "an n-gram stands twice at a token");
+      require(std::adjacent_find(here.begin(), here.end()) == here.end(), "duplicate n-gram at a token");
     }
     check_finite(scores, "the score of an n-gram must be a finite number");
   }
@@ -96,7 +96,7 @@ struct PathLists {
 
   template <class Real>
   PathLists(const ChainBatch<Real>& batch, std::size_t k) : k(k), n_sentences(batch.n_sentences), starts(batch.starts.data()) {
-    require(k > 0 && k <= kMostPaths, "k: must be from 1 to 1000000");
+    require(k > 0 && k <= kMostPaths, "k must be from 1 to 1000000");
     paths.resize(k * batch.n_tokens, -1), scores.resize(k * n_sentences, kForbidden<double>), counts.resize(n_sentences);
   }
   std::int32_t* paths_of(std::size_t i) { return paths.data() + k * static_cast<std::size_t>(starts[i]); }
@@ -109,12 +109,12 @@ struct PathLists {
 // Offsets of the spans of each sentence, [n_sentences + 1], for spans [n, 4]: sentence, begin, end, type; sentences ascend.
 template <class Real>
 std::vector<std::size_t> first_spans(const ChainBatch<Real>& batch, const SpanRows& spans) {
-  require(spans.shape(1) == 4, "spans: must be rows of sentence, begin, end, type");
+  require(spans.shape(1) == 4, "spans must be rows of sentence, begin, end, type");
   std::vector<std::size_t> first(batch.n_sentences + 1);
   std::int64_t before = 0;
   for (std::size_t s = 0; s < spans.shape(0); before = spans(s++, 0)) {
     const std::int64_t i = spans(s, 0);
-    require(i >= before && static_cast<std::size_t>(i) < batch.n_sentences, "spans: must go by sentences");
+    require(i >= before && static_cast<std::size_t>(i) < batch.n_sentences, "spans must be sorted by sentence");
     require(spans(s, 1) >= 0 && spans(s, 1) < spans(s, 2) && spans(s, 2) <= batch.starts(i + 1) - batch.starts(i),
             "spans: a span leaves its sentence");
     ++first[static_cast<std::size_t>(i) + 1];

@@ -100,7 +100,7 @@ class Use {
   explicit Use(Object& object) : object_(&object) {
     for (const auto& [other, changes] : uses())
       if (other == object_ && (changes || kChanges))
-        throw std::runtime_error("this object is in use by another thread; give each thread an object of its own");
+        throw std::runtime_error("this object is in use by another thread; use one object per thread");
     uses().emplace_back(object_, kChanges);
   }
   ~Use() { uses().erase(std::find(uses().begin(), uses().end(), std::pair(object_, kChanges))); }

@@ -17,7 +17,7 @@ struct PyBooster {
   std::unique_ptr<Booster> core;
 
   void begin() {
-    require(examples->corpus == layout->corpus, "examples of another layout");
+    require(examples->corpus == layout->corpus, "the examples have another layout");
     require(max_step > 0, "max_step must be above 0");
     const auto kind = named<Bound>(bound, {{"loose", Bound::loose}, {"tight", Bound::tight}, {"exact", Bound::exact}},
                                    "the bounds are loose, tight and exact");
@@ -25,7 +25,7 @@ struct PyBooster {
   }
 
   void start(const Doubles& parameters, std::optional<double> scale, std::size_t n_threads) {
-    require(parameters.size() == layout->core.n_parameters(), "one number per parameter");
+    require(parameters.size() == layout->core.n_parameters(), "there must be one number per parameter");
     const WithoutGil released;
     core->begin(parameters, scale.value_or(std::numeric_limits<double>::quiet_NaN()), n_threads);
   }
@@ -37,7 +37,7 @@ struct PyBooster {
   }
 
   std::pair<std::size_t, std::size_t> step(std::size_t feature, double size, std::size_t n_threads) {
-    if (feature >= layout->core.n_parameters()) throw nb::index_error("no such feature");
+    if (feature >= layout->core.n_parameters()) throw nb::index_error("feature out of range");
     require(std::isfinite(size), "a step must be a finite number");
     const WithoutGil released;
     const Touched touched = core->step(feature, size, n_threads);

@@ -50,7 +50,7 @@ Sums all_marginals(const ChainBatch<double>& batch, double temperature, int reac
 std::vector<double> span_probabilities(const ChainBatch<double>& batch, double temperature, const Ints& type_of,
                                        const Array<std::uint8_t, 2>& cut, const SpanRows& spans, std::size_t n_threads) {
   const std::size_t L = batch.n_labels, n = spans.shape(0);
-  require(type_of.shape(0) == L && cut.shape(0) == L && cut.shape(1) == L, "spans: one type per label, one cut per pair");
+  require(type_of.shape(0) == L && cut.shape(0) == L && cut.shape(1) == L, "spans: there must be one type per label, one cut per pair");
   const std::vector<std::size_t> first_of = first_spans(batch, spans);
   std::vector<SpanQuery> queries;
   for (std::size_t s = 0; s < n; ++s) queries.push_back({spans(s, 1), spans(s, 2), static_cast<std::int32_t>(spans(s, 3))});
@@ -73,8 +73,8 @@ struct BeamBatch : ChainBatch<float> {
 
   void begin() {
     ChainBatch::begin();
-    require(width > 0, "the width of a beam must be positive");
-    require(weights->about && weights->n_labels() == n_labels, "weights of other labels");
+    require(width > 0, "the beam width must be positive");
+    require(weights->about && weights->n_labels() == n_labels, "the weights belong to other labels");
     lists_from(lists, weights->n_edge_attributes, n_tokens);
     check_same(same, starts);
   }

@@ -20,7 +20,7 @@ struct ChainShape {
 
   const ChainShape& checked() const {
     check_labels(n_labels);
-    require(order >= 0 && (sparse ? order >= 2 : order <= 2), "no such order");
+    require(order >= 0 && (sparse ? order >= 2 : order <= 2), "order out of range");
     check_end(end, n_labels);
     return *this;
   }
@@ -28,7 +28,7 @@ struct ChainShape {
     if (end) chain.end.assign(end->begin(), end->end());
     if (!seen) return;
     const Rows<std::uint32_t> from = rows_from(*seen, chain.rows.n_labels());
-    require(seen->starts.size() == n_attributes + 1, "one row per attribute");
+    require(seen->starts.size() == n_attributes + 1, "there must be one row per attribute");
     chain.rows.stop_growing();
     for (std::size_t a = 0; a < n_attributes; ++a)
       for (std::uint32_t s = from.starts[a]; s < from.starts[a + 1]; ++s)
@@ -40,7 +40,7 @@ void check_fits(const GrowingChain& weights, const PyChainExamples& examples) {
   const Encoded& corpus = *examples.corpus;
   require(weights.n_labels == corpus.n_labels && weights.rows.n_attributes() == corpus.n_attributes &&
               weights.edge_rows.n_attributes() == corpus.n_edge_attributes && (!corpus.data.histories || weights.ngrams),
-          "a corpus encoded for another model");
+          "the corpus was encoded for another model");
 }
 
 struct ChainOnline : Online {
@@ -79,7 +79,7 @@ struct ChainOnline : Online {
   void take_weights(const ChainOnline& other) {
     require(!ngrams && !other.ngrams && rows.n_attributes() == other.rows.n_attributes() &&
                 edge_rows.n_attributes() == other.edge_rows.n_attributes() && rows.n_labels() == other.rows.n_labels() &&
-                tri.weights.size() == other.tri.weights.size(), "weights of another kind, or with sparse n-grams");
+                tri.weights.size() == other.tri.weights.size(), "the weights are of another kind, or have sparse n-grams");
     set_weights(other);
   }
 };
@@ -96,7 +96,7 @@ struct ChainFrankWolfe : FrankWolfe {
   }
   void check(const Examples& examples) const {
     check_fits(*this, examples);
-    require(steps.mixtures.size() == examples.size() && !examples.partial, "examples of another training");
+    require(steps.mixtures.size() == examples.size() && !examples.partial, "the examples belong to another training run");
   }
   MixtureResult pass(const Examples& examples, const Pass& pass) {
     return epoch(examples.weighted(pass.scales), pass.order.data(), pass.order.size(), pass.go_on);
@@ -112,11 +112,11 @@ struct ChainFrankWolfe : FrankWolfe {
       const std::int64_t length = corpus.starts(s + 1) - corpus.starts(s);
       const std::uint32_t token = numbers[0], x = numbers[1], y = numbers[2], z = numbers[3];
       const SegmentSites* segments = corpus.data.segments;
-      require(token < length && (!segments || std::int64_t{token} + x <= length), "a part out of its sentence");
+      require(token < length && (!segments || std::int64_t{token} + x <= length), "a part lies outside its sentence");
       const bool fits = segments ? x <= segments->rules->longest
                         : ngrams ? x < ngrams->size() && ngrams->label(x) == z
                                  : x <= n_labels;
-      require(fits && y <= n_labels && z < n_labels, "a part with no such label");
+      require(fits && y <= n_labels && z < n_labels, "label of a part out of range");
       return ChainPart{token, x, static_cast<std::uint16_t>(y), static_cast<std::uint16_t>(z)};
     });
   }
@@ -124,7 +124,7 @@ struct ChainFrankWolfe : FrankWolfe {
 
 Out<double> losses(const PyChainExamples& examples, const Weights& weights, int order, bool zero_one, std::size_t n_threads) {
   examples.corpus->check_fits(weights);
-  require(weights.ngrams || (order == 2) == weights.tri.has_value(), "weights of another order");
+  require(weights.ngrams || (order == 2) == weights.tri.has_value(), "the weights have another order");
   require(!examples.partial, "margins need known labels");
   const std::size_t n = examples.size();
   return filled<double>(n, [&](double* out) { margin_losses(weights.core, order, *examples.core, n, zero_one, n_threads, out); });

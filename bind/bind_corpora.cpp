@@ -29,9 +29,9 @@ struct PyVotes {
     check_updates(starts, rows, places, changes.size(), [&](std::uint32_t row, std::uint32_t place) {
       return place < (row < n ? L : row <= pair_row ? pairs : row == pair_row + 1 ? n_longer : 0);
     });
-    require(counts.size() == starts.size(), "votes need one count a moment");
-    for (std::int64_t count : counts) require(count >= 0, "a negative number of votes");
-    check_finite(changes, "a change that is not a finite number");
+    require(counts.size() == starts.size(), "votes must have one count per update");
+    for (std::int64_t count : counts) require(count >= 0, "negative number of votes");
+    check_finite(changes, "changes must be finite numbers");
     core = {starts.size() - 1, counts.data(), starts.data(), rows.data(), places.data(), changes.data(),
             n, weights->n_edge_attributes, order, ngrams};
   }
@@ -64,8 +64,8 @@ void Encoded::begin() {
   data.attributes = lists_from(lists, n_attributes, n_tokens(), give_back);
   if (edge_lists) data.edge_attributes = lists_from(*edge_lists, n_edge_attributes, n_tokens(), give_back);
   if (histories) {
-    require(edge_lists && histories->size() == n_edge_attributes, "histories: one number per edge attribute");
-    for (std::uint8_t n : *histories) require(n >= 1, "histories: from one label on");
+    require(edge_lists && histories->size() == n_edge_attributes, "histories must have one number per edge attribute");
+    for (std::uint8_t n : *histories) require(n >= 1, "histories must be at least 1");
     const auto is_run = [](std::uint8_t n) { return n > 1 && n < kFar; };
     if (std::ranges::any_of(*histories, is_run)) data.histories = histories->data();
     data.has_pairs = std::ranges::count(*histories, 1) > 0;
@@ -73,7 +73,7 @@ void Encoded::begin() {
   }
   if (same) check_same(*same, starts);
   if (!kinds.empty()) {
-    require(kinds.back() != kSame || same, "same: needed by an attribute");
+    require(kinds.back() != kSame || same, "same is required by an attribute");
     near_lists = some_of(*edge_lists, *histories, false);
     far_lists = some_of(*edge_lists, *histories, true);
     data.edge_attributes = near_lists.ids.empty() ? Sites{} : sites_of(near_lists);
@@ -81,8 +81,8 @@ void Encoded::begin() {
   }
   if (segments) {
     const auto& [rules, of_segments, first] = static_cast<const SegmentArrays&>(*segments);
-    require(rules->core.n_labels == n_labels && first <= n_attributes && !histories && !sets, "segments of another model");
-    check_numbers(of_segments.ids, n_attributes, "no such attribute of segments", static_cast<std::int32_t>(first));
+    require(rules->core.n_labels == n_labels && first <= n_attributes && !histories && !sets, "the segments belong to another model");
+    check_numbers(of_segments.ids, n_attributes, "segment attribute out of range", static_cast<std::int32_t>(first));
     segment_sites = {&rules->core, lists_from(of_segments, n_attributes, n_tokens() * rules->core.longest), first};
     data.segments = &segment_sites;
   }
@@ -108,7 +108,7 @@ std::pair<NgramsOut, std::vector<std::uint32_t>> needed_ngrams(std::size_t n_lab
                                                                const Floats& weights, std::vector<std::uint32_t> columns) {
   const PyNgrams checked(n_labels, order, arrays, weights);
   const std::size_t n_pairs = (n_labels + 1) * padded(n_labels);
-  require(all_below(columns, n_pairs + checked.ngrams.size()), "a row has a label out of range");
+  require(all_below(columns, n_pairs + checked.ngrams.size()), "label out of range in a row");
   auto ngrams = ngrams_out(checked.ngrams, checked.scores, n_pairs, columns);
   return {std::move(ngrams), std::move(columns)};
 }
@@ -119,7 +119,7 @@ void Encoded::check_fits(const Weights& weights) const {
   require(weights.n_labels() == n_labels && weights.n_attributes == n_attributes &&
               (!edge_lists || weights.n_edge_attributes == n_edge_attributes) &&
               (data.histories ? weights.ngrams != nullptr : !weights.has_runs),
-          "weights of another model than the corpus was encoded for");
+          "the corpus was encoded for another model than these weights");
 }
 
 void bind_corpora(nb::module_& module) {

@@ -31,7 +31,7 @@ struct PyDecoder {
 
   void begin() {
     core.emplace(features.model(*weights, filter), cache_bytes);
-    require(labels.size() == weights->n_labels(), "one name per label");
+    require(labels.size() == weights->n_labels(), "there must be one name per label");
   }
 
   bool has_bag() const { return features.bag.has_value(); }
@@ -141,20 +141,20 @@ struct PyDecoder {
     FIELDS(starts, ids, values, names)
 
     void begin() const {
-      require(ids.size() == values.size(), "attributes need one value each");
+      require(ids.size() == values.size(), "there must be one value per attribute");
       lists_from(*this, names.size(), n_tokens_of(*this));
     }
   };
   Batch encode_corpus(const std::vector<ColumnOfStrings>& columns, const std::optional<CorpusBag>& bag, const Longs& starts,
                       std::size_t n_threads) {
-    require(columns.size() == core->n_given() && bag.has_value() == has_bag(), "other columns than the model reads");
+    require(columns.size() == core->n_given() && bag.has_value() == has_bag(), "the columns differ from those of the model");
     const std::size_t n_tokens = check_sentences(starts);
     auto lock = locked();
     Batch batch = core->begin();
     batch.starts.assign(starts.begin(), starts.end());
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const auto& [codes, values] = columns[c];
-      require(codes.size() == n_tokens, "a column of another length than the corpus");
+      require(codes.size() == n_tokens, "a column and the corpus have different lengths");
       std::vector<std::int32_t> type_of(values.size(), -1);  // looks up each distinct value once
       for (std::int32_t code : codes) {
         std::int32_t& type = type_of[static_cast<std::size_t>(code)];
@@ -163,7 +163,7 @@ struct PyDecoder {
       }
     }
     if (bag) {
-      require(n_tokens_of(*bag) == n_tokens, "attributes that do not fit the corpus");
+      require(n_tokens_of(*bag) == n_tokens, "attributes do not match the corpus");
       std::vector<std::int32_t> id_of;  // looks up each distinct name once
       for (std::size_t i = 0; i < bag->names.size(); ++i) id_of.push_back(core->bag().lookup(bag->names[i]));
       for (std::size_t t = 0; t < n_tokens; ++t) {
@@ -179,9 +179,9 @@ struct PyDecoder {
   // The views of the undefined words of a batch, in order: strings, or None.
   void define(Batch& batch, const std::vector<std::vector<std::optional<std::string>>>& said) {
     check_batch(batch);
-    require(said.size() == batch.undefined.size(), "one list of strings per undefined word");
+    require(said.size() == batch.undefined.size(), "there must be one list of strings per undefined word");
     for (std::size_t i = 0; i < said.size(); ++i)
-      require(said[i].size() == (*batch.lexicons)[batch.undefined[i].first]->n_views(), "one string or None per view");
+      require(said[i].size() == (*batch.lexicons)[batch.undefined[i].first]->n_views(), "there must be one string or None per view");
     auto lock = locked();
     for (std::size_t i = 0; i < said.size(); ++i) {
       std::vector<std::string_view> views;
@@ -190,11 +190,11 @@ struct PyDecoder {
     }
   }
 
-  void check_batch(const Batch& batch) const { require(batch.decoder == core->number(), "a batch of another decoder"); }
+  void check_batch(const Batch& batch) const { require(batch.decoder == core->number(), "the batch belongs to another decoder"); }
   void check_defined(const Batch& batch) const {
     check_batch(batch);
     for (auto [column, type] : batch.undefined)
-      require((*batch.lexicons)[column]->defined(type), "a type whose views were not defined");
+      require((*batch.lexicons)[column]->defined(type), "the views of a word type are not defined");
   }
 
   std::optional<std::vector<std::int32_t>> paths(const Batch& batch, std::size_t n_threads) const {
@@ -272,7 +272,7 @@ void bind_decoder(nb::module_& module) {
       }, "batch"_a, "The label set of every token by the tag dictionary, -1 without one.")
       .def("candidates", [](const PyDecoder& self, const Batch& batch, std::size_t n_threads) {
         self.check_defined(batch);
-        require(self.core->has_filter(), "a model without a filter");
+        require(self.core->has_filter(), "the model has no filter");
         return without_gil([&] { return self.core->candidates(batch, n_threads); });
       }, "batch"_a, "n_threads"_a, "The labels that the filter leaves each token.");
 }

@@ -13,7 +13,7 @@ Plan plan_from(const PlanArrays& arrays, std::int32_t first_place, std::int32_t 
   Plan plan;
   plan.n_tables = arrays.n_tables, plan.n_folds = arrays.n_folds, plan.reach = arrays.reach;
   require(plan.n_tables >= 0 && plan.n_folds >= 0 && plan.n_folds < kMostFolds && plan.reach >= placed && plan.reach <= kMaxReach,
-          "a plan out of range");
+          "number out of range in a plan");
   for (std::size_t i = 0; placed && i < arrays.slots->shape(0); ++i)
     plan.slots.push_back({(*arrays.slots)(i, 0), (*arrays.slots)(i, 1)});
   const auto n_slots = static_cast<std::int32_t>(plan.slots.size());
@@ -25,7 +25,7 @@ Plan plan_from(const PlanArrays& arrays, std::int32_t first_place, std::int32_t 
     require(atom.slot >= 0 && (!placed || atom.slot < (atom.place == kMeasure ? kMeasures : n_slots)) &&
                 atom.place >= first_place && atom.place <= last_place && (atom.place >= 0 || atom.offset == 0) && atom.offset >= -farthest &&
                 atom.offset <= farthest && atom.bits >= 1 && atom.bits <= 63 && atom.fold < plan.n_folds,
-            "an atom out of range");
+            "atom out of range");
     plan.atoms.push_back(atom);
   }
   for (std::size_t i = 0; i < arrays.templates.shape(0); ++i) {
@@ -33,16 +33,16 @@ Plan plan_from(const PlanArrays& arrays, std::int32_t first_place, std::int32_t 
     require(shape.first_atom >= 0 && shape.first_atom <= shape.last_atom &&
             static_cast<std::size_t>(shape.last_atom) <= plan.atoms.size() &&
                 shape.table >= 0 && shape.table < plan.n_tables,
-            "a template out of range");
+            "template out of range");
     for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a) {
       if (plan.atoms[a].place != kBetween) continue;
-      require(shape.between < 0, "a template has one look at what stands between");
+      require(shape.between < 0, "a template can look at most once at the tokens between");
       shape.between = plan.atoms[a].slot;
     }
-    require(!placed || static_cast<std::size_t>(shape.table) == i, "one table per template");
+    require(!placed || static_cast<std::size_t>(shape.table) == i, "there must be one table per template");
     plan.templates.push_back(shape);
   }
-  require(!placed || static_cast<std::size_t>(plan.n_tables) == plan.templates.size(), "one table per template");
+  require(!placed || static_cast<std::size_t>(plan.n_tables) == plan.templates.size(), "there must be one table per template");
   return plan;
 }
 
@@ -51,17 +51,17 @@ std::vector<FrozenTable> tables_from(const TableArrays& arrays, std::size_t n_ta
   const auto& [keys, ids, starts] = arrays;
   require(keys.size() == ids.size() && starts.size() == n_tables + 1 && starts(0) == 0 &&
               starts(n_tables) == static_cast<std::int64_t>(ids.size()),
-          "tables that do not fit together");
+          "tables have inconsistent sizes");
   std::vector<FrozenTable> tables;
   for (std::size_t k = 0; k < n_tables; ++k) {
     const std::int64_t first = starts(k), size = starts(k + 1) - first;
     require(size >= 1 && size <= std::numeric_limits<std::uint32_t>::max() && first >= 0 && starts(k + 1) <= starts(n_tables),
-            "a table whose size is out of range");
+            "table size out of range");
     const std::int32_t* begin = ids.data() + first;
     const Bounds bounds = bounds_of({begin, static_cast<std::size_t>(size)});
-    require(bounds.least >= -1 && (limits.empty() || bounds.greatest < limits[k]), "a table with an id out of range");
+    require(bounds.least >= -1 && (limits.empty() || bounds.greatest < limits[k]), "id out of range in a table");
     // An empty slot ends every search, so there must be one.
-    require(bounds.least == -1, "a table without an empty slot");
+    require(bounds.least == -1, "a table has no empty slot");
     tables.push_back({keys.data() + first, begin, static_cast<std::uint64_t>(size)});
   }
   return tables;
@@ -70,21 +70,21 @@ std::vector<FrozenTable> tables_from(const TableArrays& arrays, std::size_t n_ta
 std::vector<ColumnCodes> columns_from(const Plan& plan, const std::vector<CodedColumn>& arrays, std::size_t n_tokens) {
   std::vector<ColumnCodes> columns;
   for (const auto& [codes, views] : arrays) {
-    require(codes.size() == n_tokens, "a column of another length than the corpus");
-    check_numbers(codes, views.shape(0), "a code without a value");
+    require(codes.size() == n_tokens, "a column and the corpus have different lengths");
+    check_numbers(codes, views.shape(0), "code out of range");
     columns.push_back({codes.data(), views.data(), views.shape(1)});
   }
   for (const auto& [column, view] : plan.slots)
     require(column >= 0 && static_cast<std::size_t>(column) < columns.size() && view >= 0 &&
                 static_cast<std::size_t>(view) < columns[static_cast<std::size_t>(column)].n_views,
-            "no such view of a column");
+            "view of a column out of range");
   for (const Atom& atom : plan.atoms) {
     if (atom.place == kMeasure) continue;
     const auto [column, view] = plan.view_of(atom);
     const auto& ids = arrays[static_cast<std::size_t>(column)].view_ids;
     for (std::size_t v = 0; v < ids.shape(0); ++v)
       require(ids(v, static_cast<std::size_t>(view)) < std::int64_t{1} << std::min(atom.bits, 32),
-              "a view id that is too large for its key");
+              "view id too large for its key");
   }
   return columns;
 }
@@ -93,10 +93,10 @@ void PyDictionary::begin() {
   constexpr std::size_t kMostSymbols = std::numeric_limits<std::int32_t>::max();
   require(n_symbols <= kMostSymbols, "too many symbols");
   check_starts(starts, symbols.size());
-  check_numbers(symbols, n_symbols, "an entry with no such symbol");
-  require(!folds || folds->size() + 1 == starts.size(), "folds: one per entry");
-  if (folds) check_numbers(*folds, kMostSymbols, "folds: no such fold");
-  for (std::size_t i = 0; i + 1 < starts.size(); ++i) require(starts(i) < starts(i + 1), "an empty entry");
+  check_numbers(symbols, n_symbols, "symbol out of range in an entry");
+  require(!folds || folds->size() + 1 == starts.size(), "there must be one fold per entry");
+  if (folds) check_numbers(*folds, kMostSymbols, "fold out of range");
+  for (std::size_t i = 0; i + 1 < starts.size(); ++i) require(starts(i) < starts(i + 1), "empty entry");
   core = std::make_shared<Dictionary>(n_symbols);
   without_gil([&] {
     for (std::size_t i = 0; i + 1 < starts.size(); ++i)
@@ -113,7 +113,7 @@ Plan plan_of(const GrowingVocabulary& vocabulary, const PlanArrays& arrays) {
   Plan plan = plan_from(arrays);
   require(static_cast<std::size_t>(plan.n_tables) == vocabulary.tables.size() &&
               static_cast<std::size_t>(plan.n_folds) == vocabulary.folds.size(),
-          "a plan of another vocabulary");
+          "the plan belongs to another vocabulary");
   return plan;
 }
 
@@ -129,7 +129,7 @@ std::vector<std::int32_t> add(GrowingVocabulary& vocabulary, const PlanArrays& p
   const Plan plan = plan_of(vocabulary, plan_arrays);
   require(number < plan.templates.size() &&
               ids.shape(1) == static_cast<std::size_t>(plan.templates[number].last_atom - plan.templates[number].first_atom),
-          "a plan of another vocabulary");
+          "the plan belongs to another vocabulary");
   const Template& shape = plan.templates[number];
   std::vector<std::int32_t> out(ids.shape(0));
   const std::int32_t* next = ids.data();
@@ -151,13 +151,13 @@ using KeyLists = std::vector<Array<std::uint64_t, 1>>;
 std::vector<std::vector<std::int32_t>> merged(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, const KeyLists& tables,
                                               const KeyLists& folds) {
   const Plan plan = plan_of(vocabulary, plan_arrays);
-  require(tables.size() == vocabulary.tables.size() && folds.size() == vocabulary.folds.size(), "keys of another vocabulary");
+  require(tables.size() == vocabulary.tables.size() && folds.size() == vocabulary.folds.size(), "the keys belong to another vocabulary");
   const auto spans = [](const KeyLists& lists) { return std::vector<span<const std::uint64_t>>(lists.begin(), lists.end()); };
   return without_gil([&] { return merge(vocabulary, plan, spans(tables), spans(folds)); });
 }
 
 std::pair<FrozenArrays, FrozenArrays> freeze(const GrowingVocabulary& vocabulary, const Ints& rank) {
-  require(rank.size() == static_cast<std::size_t>(vocabulary.first_numbers().back()), "rank needs one number per attribute");
+  require(rank.size() == static_cast<std::size_t>(vocabulary.first_numbers().back()), "rank must have one number per attribute");
   return {freeze_tables(vocabulary.tables, [&](std::int32_t id, std::int32_t base) { return rank(base + id); }),
           freeze_tables(vocabulary.folds)};
 }
@@ -177,10 +177,10 @@ TokenLists renumbered(const ListArrays& lists, const Ints& rank) {
 Numpy<std::int32_t> match(const PyDictionary& dictionary, const Ints& symbols, const Longs& starts,
                           const std::optional<Ints>& asks, std::size_t n_threads) {
   const std::size_t n_tokens = check_sentences(starts), n_sentences = starts.size() - 1;
-  require(symbols.size() == n_tokens, "one symbol per token");
-  check_numbers(symbols, dictionary.core->n_symbols(), "no such symbol", -1);
-  require(!asks || asks->size() == n_sentences, "who asks: one number per sentence");
-  if (asks) check_numbers(*asks, std::numeric_limits<std::int32_t>::max(), "no such fold", Dictionary::kNobody);
+  require(symbols.size() == n_tokens, "there must be one symbol per token");
+  check_numbers(symbols, dictionary.core->n_symbols(), "symbol out of range", -1);
+  require(!asks || asks->size() == n_sentences, "there must be one fold per sentence");
+  if (asks) check_numbers(*asks, std::numeric_limits<std::int32_t>::max(), "fold out of range", Dictionary::kNobody);
   std::vector<std::int32_t> out(Dictionary::kWhere * n_tokens);
   each_item(n_sentences, 64, n_threads, [] { return std::vector<std::int32_t>(); }, [&](auto& values, std::size_t s) {
     const auto begin = static_cast<std::size_t>(starts(s)), n = static_cast<std::size_t>(starts(s + 1)) - begin;
@@ -219,8 +219,8 @@ void bind_features(nb::module_& module) {
   module.attr("DICTIONARY_SILENT") = Dictionary::kSilent;
   module.def("brown_clusters", [](const Ints& tokens, const Longs& starts, std::size_t n_words, std::size_t n_classes,
          std::size_t n_threads, const nb::typed<nb::callable, void(std::size_t)>& told) {
-        require(check_sentences(starts) == tokens.size(), "sentences that do not fit their tokens");
-        check_numbers(tokens, n_words, "a word out of range");
+        require(check_sentences(starts) == tokens.size(), "sentence starts do not match the tokens");
+        check_numbers(tokens, n_words, "word out of range");
         require(n_classes > 0 && n_words > 0 && n_words < (std::size_t{1} << 31), "no words or no classes");
         BrownClusters found = without_gil([&] {
           const auto tell = [&](std::size_t done) { with_gil([&] { told(done); }); };

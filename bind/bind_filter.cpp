@@ -58,11 +58,11 @@ struct PyLevelTokens {
     check_gold(gold, n_tokens, n_labels);
     core = {sets_from(candidates, n_labels, n_tokens, &starts), scores.data(), sets_from(sets, n_labels, n_tokens, &starts),
             starts.data(), gold.data()};
-    require(scores.size() == candidates.labels.size(), "one score per candidate");
+    require(scores.size() == candidates.labels.size(), "there must be one score per candidate");
     check_finite(scores, "scores of candidates must be finite");
     for (std::size_t t = 0; sets.lattice && t < n_tokens; ++t)
       require(core.sets.lattice.starts[core.sets.set_of_token[t]] < core.sets.lattice.starts[core.sets.set_of_token[t] + 1],
-              "a token without a node");
+              "token without a node");
   }
   span<const std::int64_t> checked(const Longs& sentences) const {
     check_order(sentences, starts.size() - 1);
@@ -80,7 +80,7 @@ struct PyFilterLevels {
                  const std::optional<Floats>& end)
       : levels((check_labels(n_labels), n_labels), n_levels), learner(levels) {
     const auto begin_with = [](std::vector<double>& to, const float* from, std::size_t n, std::size_t size) {
-      require(n == size && are_scores(from, 1, n, n), "rules that do not fit the labels");
+      require(n == size && are_scores(from, 1, n, n), "rules do not match the labels");
       to.assign(from, from + n);
     };
     if (edge) begin_with(levels.edge, edge->data(), edge->size(), levels.edge.size());
@@ -89,11 +89,11 @@ struct PyFilterLevels {
 
   const LevelTokens& fitting(const PyLevelTokens& tokens) const {
     require(tokens.n_labels == levels.n_labels && level > 0 && tokens.sets.lattice.has_value() == (level > 1),
-            "tokens of another level");
+            "the tokens belong to another level");
     return tokens.core;
   }
   void begin(std::size_t level_, const PyLevelTokens& tokens) {
-    require(level_ == level + 1 && level_ <= levels.ngrams.order(), "no such level");
+    require(level_ == level + 1 && level_ <= levels.ngrams.order(), "level out of range");
     level = level_;
     learner.begin(level, fitting(tokens), tokens.starts.size() - 1);
   }

@@ -19,23 +19,23 @@ struct PyHypergraphs {
   std::optional<Hypergraphs> core;
 
   void begin() {
-    require(edge_starts.size() == node_counts.size() + 1 && goals.size() == node_counts.size(), "one of each per hypergraph");
-    require(tail_starts.size() == heads.size() + 1, "one list of tails per edge");
+    require(edge_starts.size() == node_counts.size() + 1 && goals.size() == node_counts.size(), "arrays of different lengths");
+    require(tail_starts.size() == heads.size() + 1, "there must be one list of tails per edge");
     check_starts(edge_starts, heads.size());
     check_starts(tail_starts, tails.size());
     std::int64_t n_nodes = 0;
     for (std::int64_t n : node_counts) {
-      require(n > 0 && n <= std::numeric_limits<std::int32_t>::max(), "a hypergraph has from 1 to 2^31 - 1 nodes");
+      require(n > 0 && n <= std::numeric_limits<std::int32_t>::max(), "a hypergraph must have from 1 to 2^31 - 1 nodes");
       require(!__builtin_add_overflow(n_nodes, n, &n_nodes), "too many nodes");
     }
     const HypergraphArrays arrays{node_counts, edge_starts, heads, tail_starts, tails, goals};
-    require(are_hypergraphs(arrays), "hypergraphs whose edges go by their heads, and tails before heads");
+    require(are_hypergraphs(arrays), "edges of a hypergraph must be sorted by head, with tails before heads");
     without_gil([&] { core.emplace(arrays); });
   }
   // Calls work(g, view, scores, workspace) for all hypergraphs without the GIL.
   template <class Work>
   void each(const Doubles& scores, std::size_t n_threads, Work work) const {
-    require(scores.size() == core->n_edges(), "one score per edge");
+    require(scores.size() == core->n_edges(), "there must be one score per edge");
     require(are_scores(scores.data(), 1, scores.size(), 0), "scores must be numbers below infinity");
     each_item(core->size(), 1, n_threads, [] { return HypergraphWorkspace(); }, [&](auto& workspace, std::size_t g) {
       work(g, (*core)[g], scores.data() + core->first_edge(g), workspace);
@@ -110,12 +110,12 @@ struct PyDerivationExamples {
     const Hypergraphs& all = *graphs->core;
     core.emplace(DerivationExamples{all, lists_from(features, n_features, all.n_edges()), right_starts.data(), right.data(),
                                     data_of(costs)});
-    require(right_starts.size() == all.size() + 1, "one right derivation per hypergraph");
+    require(right_starts.size() == all.size() + 1, "there must be one gold derivation per hypergraph");
     check_starts(right_starts, right.size());
     for (std::size_t g = 0; g < all.size(); ++g)
       for (std::int64_t e : core->right_of(g))
-        require(e >= 0 && static_cast<std::size_t>(e) < all[g].n_edges, "a right derivation has an edge that there is not");
-    require(!costs || costs->size() == all.n_edges(), "one cost per edge");
+        require(e >= 0 && static_cast<std::size_t>(e) < all[g].n_edges, "edge of a gold derivation out of range");
+    require(!costs || costs->size() == all.n_edges(), "there must be one cost per edge");
     if (costs) check_finite(*costs, "costs must be finite numbers");
   }
   std::size_t size() const { return graphs->core->size(); }
@@ -129,7 +129,7 @@ struct FeatureOnline : OnlineSteps<FeatureWeights> {
   FeatureOnline(std::size_t n_features, const std::string& rule, std::size_t k, double c, bool log)
       : OnlineSteps{Steps(rule_from(rule, k, c), log), FeatureWeights(n_features, rule_from(rule, k, c).has_variances())} {}
   std::size_t n_features() const { return weights.table.weights.size(); }
-  void check(const Examples& examples) const { require(examples.n_features == n_features(), "examples of other features"); }
+  void check(const Examples& examples) const { require(examples.n_features == n_features(), "the examples have other features"); }
   EpochResult pass(const Examples& examples, const Pass& pass) {
     return pass_over([&] { return Derivations(&weights, *examples.core); }, pass);
   }
@@ -142,17 +142,17 @@ struct FeatureOnline : OnlineSteps<FeatureWeights> {
   bool has_weight(std::uint32_t row, std::uint32_t place) const { return row < n_features() && place == 0; }
   FeatureWeights& mixed() { return weights; }
   void take_weights(const FeatureOnline& other) {
-    require(other.n_features() == n_features(), "weights of other features");
+    require(other.n_features() == n_features(), "the weights belong to other features");
     weights = other.weights;
   }
 
   void resize(std::size_t n) {
-    require(n >= n_features() && n < 0xffffffff, "weights do not become fewer");
+    require(n >= n_features() && n < 0xffffffff, "the number of weights cannot decrease");
     weights.table.resize(n);
   }
   void check_vector(const Ints& ids, const Doubles& amounts) const {
-    require(ids.size() == amounts.size(), "one amount per feature");
-    check_numbers(ids, n_features(), "no such feature");
+    require(ids.size() == amounts.size(), "there must be one amount per feature");
+    check_numbers(ids, n_features(), "feature out of range");
     check_finite(amounts, "amounts must be finite numbers");
   }
   // An update on outputs, each with its cost and Phi(gold) - Phi(output) as feature numbers and amounts; whether it made a step.
@@ -160,7 +160,7 @@ struct FeatureOnline : OnlineSteps<FeatureWeights> {
     steps.clear();
     for (const auto& [cost, ids, amounts] : outputs) {
       check_vector(ids, amounts);
-      require(std::isfinite(cost) && cost >= 0, "a cost must be a finite number from 0 on");
+      require(std::isfinite(cost) && cost >= 0, "a cost must be a finite number of at least 0");
       Changes& changes = steps.add(cost);
       for (std::size_t i = 0; i < ids.size(); ++i) changes.push_back({static_cast<std::uint32_t>(ids(i)), 0, amounts(i)});
     }
@@ -183,7 +183,7 @@ struct FeatureFrankWolfe {
   FeatureFrankWolfe(std::size_t n_features, std::size_t n_examples, double c, bool zero_one)
       : weights(n_features, false), steps(n_examples, c, zero_one) {}
   void check(const Examples& examples) const {
-    require(examples.n_features == weights.table.weights.size() && examples.size() == steps.mixtures.size(), "other examples");
+    require(examples.n_features == weights.table.weights.size() && examples.size() == steps.mixtures.size(), "the examples are different");
   }
   MixtureResult pass(const Examples& examples, const Pass& pass) {
     Derivations derivations(&weights, *examples.core);
@@ -198,7 +198,7 @@ struct FeatureFrankWolfe {
     table_fields(archive, "table", weights.table);
     mixture_fields(archive, steps, [](const Part& part) { return std::array{part.site}; },
                    [&](std::size_t g, const std::uint32_t* numbers) {
-      require(numbers[0] < (*examples->graphs->core)[g].n_edges, "a mixture with an edge that there is not");
+      require(numbers[0] < (*examples->graphs->core)[g].n_edges, "edge of a mixture out of range");
       return Part{numbers[0]};
     });
   }
@@ -206,7 +206,7 @@ struct FeatureFrankWolfe {
 
 // H(w) of all examples.
 Out<double> hinge_losses(const PyDerivationExamples& examples, const Floats& parameters, bool zero_one, std::size_t n_threads) {
-  require(parameters.size() == examples.n_features, "one weight per feature");
+  require(parameters.size() == examples.n_features, "there must be one weight per feature");
   std::vector<double> out(examples.size());
   FeatureWeights weights(parameters.size(), false);
   weights.table.weights.assign(parameters.begin(), parameters.end());

@@ -13,9 +13,9 @@ struct KernelFields {
   FIELDS(name, degree, gamma, coef0)
 
   Kernel checked() const {
-    require(degree >= 1 && std::isfinite(gamma) && std::isfinite(coef0), "no such kernel");
+    require(degree >= 1 && std::isfinite(gamma) && std::isfinite(coef0), "unknown kernel");
     return {named<Kernel::Kind>(name, {{"linear", Kernel::kLinear}, {"poly", Kernel::kPolynomial}, {"rbf", Kernel::kRbf},
-                                       {"callable", Kernel::kGiven}}, "no such kernel"), degree, gamma, coef0};
+                                       {"callable", Kernel::kGiven}}, "unknown kernel"), degree, gamma, coef0};
   }
 };
 
@@ -51,10 +51,10 @@ struct PyExpansion {
     function = kernel.checked();
     const std::size_t n = n_tokens_of(observations);
     support = Observations(lists_from(observations, n_attributes, n), n, n_attributes);
-    require(starts.size() == n + 1 && labels.size() == coefs.size(), "coefficients that do not fit the support");
+    require(starts.size() == n + 1 && labels.size() == coefs.size(), "coefficients do not match the support");
     check_starts(starts, labels.size());
-    check_finite(coefs, "a coefficient that is not a finite number");
-    require(all_below(labels, n_labels), "a coefficient of a label out of range");
+    check_finite(coefs, "coefficients must be finite numbers");
+    require(all_below(labels, n_labels), "label of a coefficient out of range");
     for (std::size_t o = 0; o < n; ++o)
       for (std::int64_t i = starts(o); i < starts(o + 1); ++i)
         coefficients.push_back({static_cast<std::uint32_t>(o), labels(i), coefs(i)});
@@ -62,7 +62,7 @@ struct PyExpansion {
 
   // [n_tokens, n_labels]
   Numpy<double> emit(const ListArrays& lists, std::size_t n_threads) const {
-    require(function.kind != Kernel::kGiven, "a kernel that must be given");
+    require(function.kind != Kernel::kGiven, "the kernel function is missing");
     const std::size_t n = n_tokens_of(lists);
     const Sites checked = lists_from(lists, n_attributes, n);
     std::vector<double> out(n * n_labels);
@@ -72,7 +72,7 @@ struct PyExpansion {
 
   // From kernel values [n_support, n_tokens].
   Numpy<double> emit_given(const Array<double, 2>& k) const {
-    require(k.shape(0) == support.size(), "kernel values need one row per support observation");
+    require(k.shape(0) == support.size(), "kernel values must have one row per support observation");
     const std::size_t n = k.shape(1);
     std::vector<double> sums(n_labels * n, 0.0), out(n * n_labels);
     expand(coefficients, k.data(), n, n, sums.data());
@@ -104,8 +104,8 @@ struct PyDual {
     corpus = examples->corpus.get();
     const std::size_t n = corpus->n_tokens(), L = corpus->n_labels;
     require(order >= 0 && order <= 2, "order must be 0, 1 or 2");
-    require(!corpus->edge_lists, "attributes of label pairs have no kernel");
-    require(!edge || (edge->shape(0) == L + 1 && edge->shape(1) == padded(L)), "edge does not fit");
+    require(!corpus->edge_lists, "attributes of label pairs cannot have a kernel");
+    require(!edge || (edge->shape(0) == L + 1 && edge->shape(1) == padded(L)), "edge does not match the model");
     check_end(end, L);
     const Kernel function = kernel.checked();
     require(matrix.has_value() == (function.kind == Kernel::kGiven) &&
@@ -164,21 +164,21 @@ struct PyDual {
     archive("clock", core->clock), archive("dual", core->dual), archive("sequences", all);
     if (!archive.reads) return;
     const auto& [sentence, alpha, past, paths] = all;
-    require(alpha.size() == sentence.size() && past.size() == sentence.size(), "sequences that do not fit");
+    require(alpha.size() == sentence.size() && past.size() == sentence.size(), "sequences have inconsistent sizes");
     const auto fits = [](double value) { return std::fabs(value) <= kMostAlpha; };
-    require(std::ranges::all_of(alpha, fits) && std::ranges::all_of(past, fits), "weights of sequences that no training gives");
-    check_numbers(paths, corpus->n_labels, "no such label");
+    require(std::ranges::all_of(alpha, fits) && std::ranges::all_of(past, fits), "invalid weights of sequences");
+    check_numbers(paths, corpus->n_labels, "label out of range");
     check_order(sentence, corpus->n_sentences());
     std::size_t at = 0;
     for (std::vector<Sequence>& set : core->sets) set.clear();
     for (std::size_t k = 0; k < sentence.size(); ++k) {
       const auto i = static_cast<std::size_t>(sentence[k]);
       const auto n = static_cast<std::size_t>(corpus->starts(i + 1) - corpus->starts(i));
-      require(at + n <= paths.size(), "sequences that do not fit");
+      require(at + n <= paths.size(), "sequences have inconsistent sizes");
       core->restore(i, {paths.data() + at, paths.data() + at + n}, alpha[k], past[k]);
       at += n;
     }
-    require(at == paths.size(), "sequences that do not fit");
+    require(at == paths.size(), "sequences have inconsistent sizes");
   }
 };
 

@@ -18,10 +18,10 @@ struct ChainObjective : PyObjective {
   ARGUMENTS(layout, examples, local, single, first_token, block)
 
   void begin() {
-    require(examples->corpus == layout->corpus, "examples of another layout");
+    require(examples->corpus == layout->corpus, "the examples have another layout");
     require(block > 0, "block must be positive");
-    require(!examples->partial || !local, "local decisions need every label");
-    require(!layout->corpus->data.histories || !local, "local decisions have no weights of longer label runs with attributes");
+    require(!examples->partial || !local, "local models need all labels");
+    require(!layout->corpus->data.histories || !local, "local models do not support attributes of longer label sequences");
     // Reads the whole corpus; a thread releases its pages, which needs the GIL.
     const auto make = [&] { return make_objective(layout->core, *examples->core, local, single, first_token, block); };
     set(without_gil(make), examples->size(), layout->core.n_parameters());
@@ -58,7 +58,7 @@ PastSteps history_of(const Array<std::uint16_t, 2>& steps, const Array<std::uint
                    const Doubles& g) {
   require(steps.shape(0) == changes.shape(0) && steps.shape(1) == g.size() && changes.shape(1) == g.size(),
           "steps and changes are [pairs, size of g]");
-  if (n_pairs > steps.shape(0)) throw nb::index_error("no such pair");
+  if (n_pairs > steps.shape(0)) throw nb::index_error("pair out of range");
   return {steps.data(), changes.data(), n_pairs, g.size()};
 }
 
@@ -74,7 +74,7 @@ std::pair<double, double> remember_pair(const Doubles& x, const Doubles& old_x, 
 std::vector<double> dots_with_history(const Array<std::uint16_t, 2>& steps, const Array<std::uint16_t, 2>& changes,
                                 std::size_t n_pairs, std::size_t newest, const Doubles& g, std::size_t n_threads) {
   const PastSteps history = history_of(steps, changes, n_pairs, g);
-  if (newest >= n_pairs) throw nb::index_error("no such pair");
+  if (newest >= n_pairs) throw nb::index_error("pair out of range");
   return filled<double>(n_pairs * kHistoryDots, [&](double* out) { history_dots(history, newest, g.data(), n_threads, out); });
 }
 
@@ -82,7 +82,7 @@ std::vector<double> sum_of_history(const Array<std::uint16_t, 2>& steps, const A
                              double factor, const Doubles& g, const Doubles& step_factors,
                              const Doubles& change_factors, std::size_t n_threads) {
   const PastSteps history = history_of(steps, changes, step_factors.size(), g);
-  require(change_factors.size() == step_factors.size(), "one factor per pair");
+  require(change_factors.size() == step_factors.size(), "there must be one factor per pair");
   return filled<double>(g.size(), [&](double* out) {
     history_sum(history, factor, g.data(), step_factors.data(), change_factors.data(), n_threads, out);
   });

@@ -25,16 +25,16 @@ struct PyPhraseExamples {
     const PhraseGrammar& grammar = pruner->grammar();
     TaggedSentences sentences = sentences_from(words, grammar);
     const std::size_t n = sentences.size();
-    require(right_starts.size() == n + 1 && right.shape(1) == 4, "one tree per sentence, of rules [n, 4]");
+    require(right_starts.size() == n + 1 && right.shape(1) == 4, "there must be one tree per sentence, with rules [n, 4]");
     check_starts(right_starts, right.shape(0));
     std::vector<ForestEdge> edges;
     for (std::size_t s = 0; s < n; ++s)
       for (std::int64_t i = right_starts(s); i < right_starts(s + 1); ++i) {
         const std::int32_t* at = right.data() + 4 * i;
         require(at[0] >= 0 && static_cast<std::size_t>(at[0]) < grammar.n_rules() && at[1] >= 0 && at[1] < at[3] &&
-                    static_cast<std::size_t>(at[3]) <= sentences.n_words(s), "a tree with a rule out of range");
+                    static_cast<std::size_t>(at[3]) <= sentences.n_words(s), "rule out of range in a tree");
         const bool binary = static_cast<std::size_t>(at[0]) < grammar.n_binary();
-        require(binary ? at[1] < at[2] && at[2] < at[3] : at[2] == 0, "a tree with a split point out of range");
+        require(binary ? at[1] < at[2] && at[2] < at[3] : at[2] == 0, "split point out of range in a tree");
         edges.push_back({at[0], at[1], at[2], at[3]});
       }
     const SpanPlan templates = span_plan_from(plan);
@@ -51,7 +51,7 @@ struct PyPhraseExamples {
 
   // Frozen tables of attributes, folds and outlines, with attributes renumbered: rank[a] is the new number of a, -1 drops it.
   std::tuple<FrozenArrays, FrozenArrays, FrozenArrays> tables(const Ints& rank) const {
-    require(rank.size() == n_attributes(), "one rank per attribute");
+    require(rank.size() == n_attributes(), "rank must have one number per attribute");
     const span<const GrowingTable> folds(core->vocabulary.folds);
     return {freeze_tables(core->vocabulary.tables, [&](std::int32_t id, std::int32_t base) { return rank(base + id); }),
             freeze_tables(folds.first(folds.size() - 1)), freeze_tables(folds.last(1))};
@@ -69,7 +69,7 @@ struct PhraseOnline : OnlineSteps<GrowingRows> {
                     {examples_->n_attributes(), rules_.n_columns, heavy_from<float>(padded(rules_.n_columns)),
                      rule_from(rule, k, c).has_variances()}},
         examples(std::move(examples_)), rules(rules_), columns(rules.checked(examples->pruner->grammar())) {}
-  void check(const Examples& others) const { require(&others == examples.get(), "other examples"); }
+  void check(const Examples& others) const { require(&others == examples.get(), "the examples are different"); }
   EpochResult pass(const Examples&, const Pass& pass) {
     return pass_over([&] { return PhraseTrees(&weights, *examples->core, columns, rules.base.data()); }, pass);
   }
@@ -193,7 +193,7 @@ struct PyPhraseDecoder {
   std::tuple<double, Out<std::int32_t>, Out<double>, Out<double>> marginals(const WordArrays& words,
                                                                             const CodedColumns& coded) const {
     const Input in = input(words, coded);
-    require(in.sentences.size() == 1, "one sentence");
+    require(in.sentences.size() == 1, "exactly one sentence is needed");
     Scratch work(*this);
     std::vector<double> shares;
     const double log_z = without_gil([&] {
@@ -214,7 +214,7 @@ struct PyPhraseDecoder {
   std::tuple<std::vector<std::int64_t>, std::vector<std::int32_t>, std::vector<std::int32_t>> attributes(
       const WordArrays& words, const CodedColumns& coded, const Array<std::int32_t, 2>& sites) const {
     const Input in = input(words, coded);
-    require(in.sentences.size() == 1 && sites.shape(1) == 2, "one sentence, and sites [n, 2]");
+    require(in.sentences.size() == 1 && sites.shape(1) == 2, "exactly one sentence and sites [n, 2] are needed");
     const auto n = static_cast<std::int32_t>(in.sentences.n_words(0));
     std::vector<std::int64_t> starts{0};
     std::vector<std::int32_t> templates, ids;
@@ -222,7 +222,7 @@ struct PyPhraseDecoder {
     x.load(plan, in.columns, 0, n, tables.known_folds());
     for (std::size_t i = 0; i < sites.shape(0); ++i) {
       const std::int32_t begin = sites(i, 0), end = sites(i, 1);
-      require(begin >= 0 && begin < n && end <= n && (end == 0 || end > begin), "no such span");
+      require(begin >= 0 && begin < n && end <= n && (end == 0 || end > begin), "span out of range");
       x.find(tables, begin, end,
              [&](std::size_t t, std::int32_t id) { templates.push_back(static_cast<std::int32_t>(t)), ids.push_back(id); });
       starts.push_back(static_cast<std::int64_t>(ids.size()));

@@ -8,17 +8,17 @@ constexpr std::size_t kLongest = 1024;  // every token has a site for each lengt
 void PySegmentRules::begin() {
   const auto L = static_cast<std::int32_t>(n_labels);
   check_labels(n_labels);
-  require(longest >= 1 && longest <= kLongest, "the longest segment has from 1 to 1024 tokens");
-  require(shapes.shape(1) == 6, "shapes are [n, 6]: column, longest, labels of single, first, middle and last tokens");
-  require(columns.size() == n_labels, "columns: one per label");
+  require(longest >= 1 && longest <= kLongest, "the longest segment must have from 1 to 1024 tokens");
+  require(shapes.shape(1) == 6, "shapes must be [n, 6]: column, longest, labels of single, first, middle and last tokens");
+  require(columns.size() == n_labels, "there must be one column per label");
   require(follows.shape(0) == n_labels + 1 && follows.shape(1) == n_labels + 1, "follows must be [labels + 1, labels + 1]");
-  check_numbers(columns, n_labels, "columns: no such label");
+  check_numbers(columns, n_labels, "columns: label out of range");
   core.n_labels = n_labels, core.longest = longest;
   for (std::size_t k = 0; k < shapes.shape(0); ++k) {
     const std::int32_t* row = shapes.data() + 6 * k;
-    require(row[0] >= 0 && row[0] < L, "shapes: no such column");
+    require(row[0] >= 0 && row[0] < L, "shapes: column out of range");
     require(row[1] >= 1 && static_cast<std::size_t>(row[1]) <= longest, "shapes: longer than the longest segment");
-    for (std::size_t i = 2; i < 6; ++i) require(row[i] >= -1 && row[i] < L, "shapes: no such label");
+    for (std::size_t i = 2; i < 6; ++i) require(row[i] >= -1 && row[i] < L, "shapes: label out of range");
     core.shapes.push_back({row[0], row[1], row[2], row[3], row[4], row[5]});
   }
   core.columns.assign(columns.begin(), columns.end());
@@ -116,59 +116,59 @@ struct PySegmentVocabulary {
   std::optional<SegmentVocabulary> core;
 
   void begin() {
-    require(looks.shape(1) == 3, "looks are [n, 3]: kind, view, offset");
+    require(looks.shape(1) == 3, "looks must be [n, 3]: kind, view, offset");
     check_starts(starts, looks.shape(0));
     constexpr std::int32_t kFar = 1 << 16;
     for (std::size_t i = 0; i < looks.shape(0); ++i) {
       const std::int32_t *row = looks.data() + 3 * i, kind = row[0];
-      require(kind >= SegmentLook::kLength && kind <= SegmentLook::kListed, "looks: no such kind");
-      require(row[1] >= 0 && row[1] < kFar && row[2] >= -kFar && row[2] <= kFar, "a look out of range");
+      require(kind >= SegmentLook::kLength && kind <= SegmentLook::kListed, "looks: unknown kind");
+      require(row[1] >= 0 && row[1] < kFar && row[2] >= -kFar && row[2] <= kFar, "look out of range");
       all.push_back({static_cast<SegmentLook::Kind>(kind), row[1], row[2]});
       if (kind != SegmentLook::kLength) n_views = std::max(n_views, static_cast<std::size_t>(row[1]) + 1);
     }
     for (std::size_t k = 0; k + 1 < starts.size(); ++k)
       for (std::int64_t i = starts(k) + 1; i < starts(k + 1); ++i)
-        require(all[static_cast<std::size_t>(i)].kind < SegmentLook::kText, "only the first look of a template is a text");
+        require(all[static_cast<std::size_t>(i)].kind < SegmentLook::kText, "only the first look of a template can be a text");
     core.emplace(all, std::vector<std::int64_t>(starts.begin(), starts.end()));
     if (nodes) {
       const auto& [parents, symbols, attributes, n_symbols] = *nodes;
-      require(n_symbols.size() >= n_views, "how many symbols every view has");
-      require(core->set_nodes(parents, symbols, attributes, n_symbols), "attributes of segments that make no sense");
+      require(n_symbols.size() >= n_views, "there must be one number of symbols per view");
+      require(core->set_nodes(parents, symbols, attributes, n_symbols), "invalid attributes of segments");
     }
   }
 
   void add_entry(std::size_t look, const Ints& text) {
-    require(look < all.size() && all[look].kind == SegmentLook::kListed, "no look at a list");
+    require(look < all.size() && all[look].kind == SegmentLook::kListed, "a list without a look");
     core->add_entry(look, text);
   }
   SegmentSymbols symbols(const std::vector<Ints>& views, const Longs& sentences) const {
     const std::size_t n_tokens = check_sentences(sentences);
-    require(views.size() >= n_views, "a view for every look");
+    require(views.size() >= n_views, "there must be one view per look");
     SegmentSymbols out{{}, sentences.data(), sentences.size() - 1};
     for (const auto& view : views) {
-      require(view.size() == n_tokens, "one symbol per token");
-      check_numbers(view, 0x7fffffff, "a symbol out of range", -1);
+      require(view.size() == n_tokens, "there must be one symbol per token");
+      check_numbers(view, 0x7fffffff, "symbol out of range", -1);
       out.views.push_back(view.data());
     }
     return out;
   }
   TokenLists learn(const std::vector<Ints>& views, const Longs& sentences, const Longs& begins, const Longs& lengths) {
     const SegmentSymbols tokens = symbols(views, sentences);
-    require(begins.size() == lengths.size(), "one length per segment");
+    require(begins.size() == lengths.size(), "there must be one length per segment");
     for (std::size_t i = 0, s = 0; i < begins.size(); ++i) {
-      require(lengths(i) >= 1 && begins(i) >= (i ? begins(i - 1) : 0), "segments in the order of their tokens");
+      require(lengths(i) >= 1 && begins(i) >= (i ? begins(i - 1) : 0), "segments must be sorted by token");
       while (s + 1 < sentences.size() && begins(i) >= sentences(s + 1)) ++s;
-      require(s + 1 < sentences.size() && begins(i) + lengths(i) <= sentences(s + 1), "a segment that leaves its sentence");
+      require(s + 1 < sentences.size() && begins(i) + lengths(i) <= sentences(s + 1), "a segment exceeds its sentence");
     }
     return without_gil([&] { return core->learn(tokens, begins, lengths); });
   }
   TokenLists extract(const std::vector<Ints>& views, const Longs& sentences, std::size_t longest, std::size_t n_threads) const {
     const SegmentSymbols tokens = symbols(views, sentences);
-    require(longest >= 1 && longest <= kLongest, "the longest segment has from 1 to 1024 tokens");
+    require(longest >= 1 && longest <= kLongest, "the longest segment must have from 1 to 1024 tokens");
     return without_gil([&] { return core->extract(tokens, longest, n_threads); });
   }
   SegmentVocabulary::Nodes renumbered(const Ints& rank) const {
-    require(rank.size() == static_cast<std::size_t>(core->n_attributes()), "one number per attribute");
+    require(rank.size() == static_cast<std::size_t>(core->n_attributes()), "there must be one number per attribute");
     return core->nodes(rank);
   }
 };

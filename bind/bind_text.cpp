@@ -82,7 +82,7 @@ bool numbers_once(const std::vector<Ints>& lists, std::uint32_t n) {
 
 std::vector<std::int32_t> find_strings(const StringArrays& arrays, const PackedStrings& asked) {
   const auto& [data, starts, slots] = arrays;
-  require(!(slots.size() & (slots.size() - 1)), "slots must be a power of two long");
+  require(!(slots.size() & (slots.size() - 1)), "the number of slots must be a power of two");
   return filled<std::int32_t>(asked.size(), [&, strings = FrozenStrings{data, starts, slots}](std::int32_t* ids) mutable {
     if (strings.has_long_search() && strings.valid()) strings.shorten_searches();
     for (std::size_t i = 0; i < asked.size(); ++i) ids[i] = strings.lookup(asked[i]);
@@ -106,8 +106,8 @@ nb::bytes with_column(const nb::bytes& text, std::optional<std::size_t> column, 
   const bool fits = without_gil([&] {
     return write_column(view(text), format, column, fields.codes, fields.values.data, fields.values.starts, out);
   });
-  require(fits, column ? "the text does not have that field, or not as many tokens as there are codes"
-                       : "the text does not have as many tokens as there are codes");
+  require(fits, column ? "the text lacks this field, or has another number of tokens than there are codes"
+                       : "the text has another number of tokens than there are codes");
   return nb::bytes(out.data(), out.size());
 }
 
@@ -126,7 +126,7 @@ std::optional<Coded> view_table(const Calls& calls, const PackedStrings& values,
       tree.ask(values[i], said);
       ids.push_back(said.views[0].data() ? strings.intern(said.views[0]) : -1);
     } else {
-      require(n_others < others.size(), "more strings that are not ASCII than answers for them");
+      require(n_others < others.size(), "there must be one value per non-ASCII string");
       const auto& other = others[n_others++];
       ids.push_back(other ? strings.intern(*other) : -1);
     }

@@ -21,12 +21,12 @@ struct PyTreeExamples {
   std::optional<TreeExamples> core;
 
   void begin() {
-    require(heads.size() == data->n_tokens() && labels.size() == data->n_tokens(), "one head and one label per word");
-    check_numbers(labels, data->plan->n_labels, "no such label");
+    require(heads.size() == data->n_tokens() && labels.size() == data->n_tokens(), "there must be one head and one label per word");
+    check_numbers(labels, data->plan->n_labels, "label out of range");
     for (std::size_t i = 0; i < size(); ++i) {
       const auto tree = span(heads).subspan(static_cast<std::size_t>(data->starts(i)), data->length(i));
-      require(is_tree(tree), "heads that are no tree");
-      require(!projective || is_projective(tree), "arcs that cross, for a projective parser");
+      require(is_tree(tree), "heads do not form a tree");
+      require(!projective || is_projective(tree), "crossing arcs; the parser is projective");
     }
     core.emplace(TreeExamples{data->codes, data->starts, heads.data(), labels.data()});
   }
@@ -69,7 +69,7 @@ void key_fields(Archive& archive, const std::string& name, const GrowingTable& t
   table.for_each([&](std::uint64_t key, std::int32_t id) { keys[static_cast<std::size_t>(id)] = key; });
   archive(name, keys);
   for (std::size_t i = 0; archive.reads && i < keys.size(); ++i)
-    require(static_cast<std::size_t>(make(keys[i])) == i, "a key that stands twice");
+    require(static_cast<std::size_t>(make(keys[i])) == i, "duplicate key");
 }
 
 struct TreeOnline : OnlineSteps<GrowingPlaces> {
@@ -82,7 +82,7 @@ struct TreeOnline : OnlineSteps<GrowingPlaces> {
                     {plan_->core.places, plan_->columns(), rule_from(rule, k, c).has_variances()}},
         plan(std::move(plan_)), projective(projective) {}
   void check(const Examples& examples) const {
-    require(examples.data->plan == plan && examples.projective == projective, "sentences of another plan");
+    require(examples.data->plan == plan && examples.projective == projective, "the sentences have another plan");
   }
   EpochResult pass(const Examples& examples, const Pass& pass) {
     const auto make = [&] { return Trees(plan->core, weights, *examples.core, projective); };
@@ -126,7 +126,7 @@ struct PyTreeObjective : PyObjective {
     });
   }
   NamedArrays weights(const Doubles& x) const {
-    require(x.size() == n_parameters, "one number per weight");
+    require(x.size() == n_parameters, "there must be one number per weight");
     const std::vector<std::size_t> first = first_weights(plan(), *attributes);
     return learnt_out(*attributes, [&](std::size_t t, std::size_t cell) {
       const std::size_t at = first[t] + cell;
@@ -164,7 +164,7 @@ struct PyTreeModel {
       core.first.push_back(first);
       first += static_cast<std::size_t>(most + 1) * core.columns[t];
     }
-    require(first == values.size(), "as many weights as attributes have columns");
+    require(first == values.size(), "there must be one weight per column of an attribute");
     folded = std::make_unique<FoldedArcs>(plan->core, core);
   }
 
@@ -202,7 +202,7 @@ struct PyTreeModel {
   // Up to k best trees of each sentence, each with the best labels of its arcs: heads, labels, scores.
   using Found = std::tuple<Out<std::int32_t>, Out<std::int32_t>, Out<double>>;
   Found best(const PyArcData& data, std::size_t k, std::size_t n_threads) const {
-    require(data.plan == plan, "sentences of another plan");
+    require(data.plan == plan, "the sentences have another plan");
     for (std::size_t i = 0; k > 1 && i < data.size(); ++i) check_forest(data.length(i));
     std::vector<Trees> found(data.size());
     Trees all;
@@ -233,8 +233,8 @@ struct PyTreeModel {
   // Probabilities of all arcs [n + 1, n + 1] of head and word, and of all labels of the given arcs [n, n_labels].
   std::tuple<double, Numpy<double>, Numpy<double>> marginals(const PyArcData& data, const Ints& heads) const {
     const std::size_t n = length_of(data);
-    require(heads.size() == n, "one head per word");
-    check_numbers(heads, n + 1, "no such head");
+    require(heads.size() == n, "there must be one head per word");
+    check_numbers(heads, n + 1, "head out of range");
     check_forest(n);
     const std::size_t L = plan->n_labels;
     std::vector<double> arcs((n + 1) * (n + 1)), labels(n * L, 1);
@@ -265,7 +265,7 @@ struct PyTreeModel {
   std::tuple<std::vector<std::int32_t>, std::vector<std::int32_t>, std::vector<double>> explain(
       const PyArcData& data, std::size_t head, std::size_t sibling, std::size_t word, std::size_t label) const {
     const std::size_t n = length_of(data);
-    require(head <= n && sibling <= n && word >= 1 && word <= n && head != word && label < plan->n_labels, "no such arc");
+    require(head <= n && sibling <= n && word >= 1 && word <= n && head != word && label < plan->n_labels, "arc out of range");
     std::vector<std::int32_t> templates, between;
     std::vector<double> values;
     PlacedSentence x;
@@ -286,17 +286,17 @@ struct PyTreeModel {
             "a sentence of more than 400 words, the limit for probabilities and k best trees of a projective parser");
   }
   std::size_t length_of(const PyArcData& data) const {
-    require(data.plan == plan && data.size() == 1, "one sentence of this plan");
+    require(data.plan == plan && data.size() == 1, "exactly one sentence of this plan is needed");
     return data.length(0);
   }
 };
 
 std::vector<std::int32_t> projective_heads(const Ints& heads, const Longs& starts) {
-  require(check_sentences(starts) == heads.size(), "one head per word");
+  require(check_sentences(starts) == heads.size(), "there must be one head per word");
   std::vector<std::int32_t> out(heads.begin(), heads.end());
   for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
     const std::span<std::int32_t> one(out.data() + starts(i), static_cast<std::size_t>(starts(i + 1) - starts(i)));
-    require(is_tree(one), "heads that are no tree");
+    require(is_tree(one), "heads do not form a tree");
     make_projective(one);
   }
   return out;

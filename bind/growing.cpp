@@ -105,7 +105,7 @@ void chain_fields(Archive& archive, GrowingChain& chain) {
   NgramState ngrams;
   if (!archive.reads && chain.ngrams) ngrams = ngram_state(*chain.ngrams);
   archive("ngrams", ngrams);
-  require(chain.ngrams || ngrams.parents.empty(), "n-grams of another training");
+  require(chain.ngrams || ngrams.parents.empty(), "the n-grams belong to another training run");
   if (archive.reads && chain.ngrams) {
     chain.ngrams.emplace(chain.n_labels, static_cast<std::size_t>(chain.order));
     make_ngrams(ngrams.parents, ngrams.labels, *chain.ngrams);

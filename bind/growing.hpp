@@ -58,7 +58,7 @@ RECORD(trellis::UpdateLog, clocks, starts, rows, places, changes)
 template <class HasWeight>
 void log_fields(Archive& archive, trellis::UpdateLog& log, HasWeight has_weight) {
   archive("log", log);
-  require(log.clocks.size() + 1 == log.starts.size(), "updates that do not fit together");
+  require(log.clocks.size() + 1 == log.starts.size(), "updates have inconsistent sizes");
   if (archive.reads) check_updates(log.starts, log.rows, log.places, log.changes.size(), has_weight);
 }
 
@@ -88,13 +88,13 @@ void mixture_fields(Archive& archive, trellis::MixtureSteps<Part>& steps, ToNumb
   if (!archive.reads) return;
   const std::size_t n = steps.mixtures.size();
   check_starts(starts, amounts.size());
-  require(starts.size() == n + 1 && costs.size() == n && parts.size() == width * amounts.size(), "mixtures of other examples");
+  require(starts.size() == n + 1 && costs.size() == n && parts.size() == width * amounts.size(), "the mixtures belong to other examples");
   for (std::size_t i = 0; i < n; ++i) {
     auto& mixture = steps.mixtures[i];
     mixture.parts.clear(), mixture.cost = costs[i];
     for (auto p = static_cast<std::size_t>(starts[i]); p < static_cast<std::size_t>(starts[i + 1]); ++p) {
       const Part part = part_from(i, parts.data() + p * width);
-      require(mixture.parts.empty() || mixture.parts.back().part.site <= part.site, "sites must ascend");
+      require(mixture.parts.empty() || mixture.parts.back().part.site <= part.site, "sites must be in ascending order");
       mixture.parts.push_back({part, amounts[p]});
     }
   }
@@ -166,15 +166,15 @@ auto bind_mixed(nb::module_& module, const char* name, const char* doc) {
     self.steps.merge_all();  // changes that cancel in an example are no change
   };
   const auto changes_since = +[](Learner& self, Learner& start) {
-    require(self.clock > start.clock, "no example was seen since");
+    require(self.clock > start.clock, "no example was seen since the start");
     return changes_between(start.mixed(), start.clock, self.mixed(), self.clock);
   };
   const auto add = +[](Learner& self, const trellis::WeightChanges& changes) {
     const auto& [keys, ends, means, precisions] = changes;
     const std::size_t n = keys.size(), n_precisions = self.steps.rule().has_variances() ? n : 0;
-    require(ends.size() == n && means.size() == n && precisions.size() == n_precisions, "changes that do not fit together");
+    require(ends.size() == n && means.size() == n && precisions.size() == n_precisions, "changes have inconsistent sizes");
     for (const std::uint64_t key : keys)
-      require(self.has_weight(static_cast<std::uint32_t>(key >> 32), static_cast<std::uint32_t>(key)), "no such weight");
+      require(self.has_weight(static_cast<std::uint32_t>(key >> 32), static_cast<std::uint32_t>(key)), "weight out of range");
     add_round(self.mixed(), self.clock, changes);
   };
   return bind_online<Learner>(module, name, doc)

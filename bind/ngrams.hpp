@@ -24,11 +24,11 @@ struct TokenNgramArrays {
 };
 
 inline void make_ngrams(span<const std::uint32_t> parents, span<const std::uint16_t> labels, trellis::Ngrams& ngrams) {
-  require(parents.size() == labels.size(), "n-grams need one label per parent");
+  require(parents.size() == labels.size(), "n-grams must have one label per parent");
   for (std::size_t i = 0; i < parents.size(); ++i) {
     const std::size_t node = ngrams.size();
     require(parents[i] > 0 && parents[i] < node && ngrams.length(parents[i]) <= ngrams.order() && labels[i] < ngrams.n_labels(),
-            "an n-gram out of range");
+            "n-gram out of range");
     require(ngrams.extend(parents[i], labels[i]) == node && ngrams.size() == node + 1,
             "an n-gram stands twice, or before its shorter one");
   }
@@ -57,7 +57,7 @@ struct PyNgrams {
   PyNgrams(std::size_t n_labels, std::size_t order, const NgramArrays& arrays, const Floats& weights, std::size_t beam = 0)
       : ngrams((check_labels(n_labels), n_labels), order), bounds(n_labels) {
     make_ngrams(arrays.parents, arrays.labels, ngrams);
-    require(weights.size() == arrays.parents.size(), "n-grams need one weight each");
+    require(weights.size() == arrays.parents.size(), "there must be one weight per n-gram");
     check_finite(weights, "the weight of an n-gram must be a finite number");
     scores.resize(n_labels + 2);
     scores.insert(scores.end(), weights.begin(), weights.end());

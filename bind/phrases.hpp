@@ -31,12 +31,12 @@ struct PyPhraseGrammar {
     require(root < n_phrases && n_phrases <= n_symbols && n_symbols < (1u << 24), "symbols out of range");
     require(binary.shape(1) == 3 && unary.shape(1) == 2 && binary.shape(0) + unary.shape(0) < (1u << 30),
             "rules are [n, 3] and [n, 2]");
-    check_numbers(binary, n_symbols, "a rule with no such symbol");
-    check_numbers(unary, n_symbols, "a rule with no such symbol");
+    check_numbers(binary, n_symbols, "symbol of a rule out of range");
+    check_numbers(unary, n_symbols, "symbol of a rule out of range");
     std::vector<trellis::BinaryRule> binaries;
     std::vector<trellis::UnaryRule> unaries;
     for (std::size_t r = 0; r < binary.shape(0); ++r) {
-      require(static_cast<std::size_t>(binary(r, 0)) < n_phrases, "a rule with no such symbol");
+      require(static_cast<std::size_t>(binary(r, 0)) < n_phrases, "symbol of a rule out of range");
       binaries.push_back({binary(r, 0), binary(r, 1), binary(r, 2)});
     }
     for (std::size_t r = 0; r < unary.shape(0); ++r) unaries.push_back({unary(r, 0), unary(r, 1)});
@@ -56,12 +56,12 @@ struct PyPhrasePruner {
   void begin() {
     const trellis::PhraseGrammar& small = *coarse->core;
     const std::size_t n_phrases = grammar().n_phrases();
-    require(factors.size() == small.n_rules(), "one factor per rule");
-    for (double factor : factors) require(factor >= 0 && std::isfinite(factor), "factors must be finite numbers from 0 on");
-    require(coarse_of.size() == grammar().n_symbols() && small.n_tags() == grammar().n_tags(), "grammars of other symbols");
-    check_numbers(coarse_of, small.n_symbols(), "no such symbol");
+    require(factors.size() == small.n_rules(), "there must be one factor per rule");
+    for (double factor : factors) require(factor >= 0 && std::isfinite(factor), "factors must be finite numbers of at least 0");
+    require(coarse_of.size() == grammar().n_symbols() && small.n_tags() == grammar().n_tags(), "the grammars have different symbols");
+    check_numbers(coarse_of, small.n_symbols(), "symbol out of range");
     for (std::size_t a = n_phrases; a < coarse_of.size(); ++a)
-      require(static_cast<std::size_t>(coarse_of[a]) == small.n_phrases() + a - n_phrases, "tags in another order");
+      require(static_cast<std::size_t>(coarse_of[a]) == small.n_phrases() + a - n_phrases, "the tags have another order");
     require(least >= 0 && least <= 1, "a probability must be from 0 to 1");
     core.emplace(trellis::PhrasePruner{grammar(), small, factors, coarse_of, least});
   }
@@ -70,12 +70,12 @@ struct PyPhrasePruner {
 inline trellis::TaggedSentences sentences_from(const WordArrays& words, const trellis::PhraseGrammar& grammar) {
   const auto& [starts, tag_starts, numbers, scores] = words;
   const std::size_t n_words = check_sentences(starts);
-  require(tag_starts.size() == n_words + 1 && scores.size() == numbers.size(), "one list of tags per word, with scores");
+  require(tag_starts.size() == n_words + 1 && scores.size() == numbers.size(), "there must be one list of tags with scores per word");
   check_starts(tag_starts, numbers.size());
-  check_numbers(numbers, grammar.n_symbols(), "no such tag", static_cast<std::int32_t>(grammar.n_phrases()));
+  check_numbers(numbers, grammar.n_symbols(), "tag out of range", static_cast<std::int32_t>(grammar.n_phrases()));
   check_finite(scores, "scores of tags must be finite numbers");
   for (std::size_t s = 0; s + 1 < starts.size(); ++s)
-    require(starts(s + 1) - starts(s) <= kLongestSentence, "a sentence that is too long");
+    require(starts(s + 1) - starts(s) <= kLongestSentence, "a sentence is too long");
   trellis::TaggedSentences out{{starts.begin(), starts.end()}, {tag_starts.begin(), tag_starts.end()}, {}};
   for (std::size_t i = 0; i < numbers.size(); ++i) out.tags.push_back({numbers(i), scores(i)});
   return out;
@@ -92,8 +92,8 @@ struct RuleArrays {
     require(columns.shape(0) == grammar.n_rules() && columns.shape(1) == trellis::RuleColumns::kMost,
             "columns must be [n_rules, 2]");
     require(n_columns < (1u << 30), "too many columns");
-    check_numbers(columns, n_columns, "a column out of range", -1);
-    require(base.size() == grammar.n_rules(), "one score per rule");
+    check_numbers(columns, n_columns, "column out of range", -1);
+    require(base.size() == grammar.n_rules(), "there must be one score per rule");
     check_finite(base, "scores of rules must be finite numbers");
     columns.make_read_only(), base.make_read_only();
     return {n_columns, columns.data()};
@@ -103,7 +103,7 @@ struct RuleArrays {
 inline trellis::SpanPlan span_plan_from(const SpanPlanArrays& arrays) {
   trellis::SpanPlan plan;
   plan.plan = plan_from(arrays.plan, trellis::kMeasure, trellis::SpanPlan::kSplit), plan.outline = arrays.outline;
-  require(plan.outline >= -1 && plan.outline < static_cast<std::int32_t>(plan.plan.slots.size()), "a plan out of range");
+  require(plan.outline >= -1 && plan.outline < static_cast<std::int32_t>(plan.plan.slots.size()), "number out of range in a plan");
   ++plan.plan.n_folds;  // for outlines
   for (const trellis::Template& shape : plan.plan.templates) {
     bool of_split = false;

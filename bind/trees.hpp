@@ -19,7 +19,7 @@ struct PyArcPlan {
     const auto& [n_arcs, n_labelled, n_siblings, n_filters] = counts;
     core.n_arcs = n_arcs, core.n_labelled = n_labelled, core.n_siblings = n_siblings, core.has_filter = n_filters > 0;
     require(n_filters <= 1 && n_arcs <= n && n_labelled <= n && n_siblings <= n && core.n_templates() + n_filters == n,
-            "templates of arcs, labels, siblings and the filter, together all of them");
+            "templates of arcs, labels, siblings and the filter must be all templates");
     core.n_labels = n_labels;
   }
 
@@ -46,9 +46,9 @@ struct PyArcData {
     const std::size_t n_tokens = check_sentences(starts);
     std::size_t longest = 0;
     for (std::size_t i = 0; i < size(); ++i) longest = std::max(longest, length(i));
-    require(longest <= kLongest, "a sentence of more than 1,000 words");
+    require(longest <= kLongest, "a sentence has more than 1,000 words");
     require(longest <= kLongestSummed || !plan->core.second_order(),
-            "a sentence of more than 400 words, the limit of a parser of order 2");
+            "a sentence has more than 400 words, the limit of a parser of order 2");
     codes = columns_from(plan->core.places, columns, n_tokens);
   }
   std::size_t size() const { return starts.size() - 1; }

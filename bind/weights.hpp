@@ -19,16 +19,16 @@ inline trellis::Sites sites_of(const trellis::TokenLists& lists) {
 // The kinds of attributes about labels further back, without duplicates.
 inline std::vector<std::uint8_t> far_kinds(span<const std::uint8_t> about) {
   const std::set<std::uint8_t> all(about.begin(), about.end());
-  require(!all.contains(trellis::kFar), "an attribute about no label");
+  require(!all.contains(trellis::kFar), "attribute without a label");
   return {all.upper_bound(trellis::kFar), all.end()};
 }
 
 // The last earlier token with the same word, relative to the sentence, or -1.
 inline void check_same(const Ints& same, const Longs& starts) {
-  require(same.size() == static_cast<std::size_t>(starts(starts.size() - 1)), "same: one number per token");
+  require(same.size() == static_cast<std::size_t>(starts(starts.size() - 1)), "same must have one number per token");
   for (std::size_t s = 0; s + 1 < starts.size(); ++s)
     for (std::int64_t t = starts(s); t < starts(s + 1); ++t)
-      require(same(t) >= -1 && same(t) < t - starts(s), "same: a token before, in its sentence");
+      require(same(t) >= -1 && same(t) < t - starts(s), "same must be an earlier token of the sentence");
 }
 
 // Keeps its arrays alive.
@@ -53,7 +53,7 @@ struct Weights {
   void begin() {
     core.labels = label_tables_from(edge, tri, end);
     const std::size_t L = n_labels(), n_pairs = (L + 1) * core.labels.stride;
-    require(!ngrams || (!tri && ngrams->ngrams.n_labels() == L), "n-grams for other labels");
+    require(!ngrams || (!tri && ngrams->ngrams.n_labels() == L), "the n-grams belong to other labels");
     if (ngrams) core.labels.ngrams = &ngrams->floats;
     core.parts = parts_from(parts, L);
     core.rows = rows_from(rows, core.parts.width(L));
@@ -63,7 +63,7 @@ struct Weights {
     n_edge_attributes = edge_rows->starts.size() - 1;
     has_runs = !trellis::all_below(edge_rows->labels, n_pairs);
     if (!about) return;
-    require(n_edge_attributes == about->size(), "one kind per edge attribute");
+    require(n_edge_attributes == about->size(), "there must be one kind per edge attribute");
     kinds = far_kinds(*about);
     check_finite(edge_rows->weights, "the weight of an edge attribute must be a finite number");
   }

@@ -145,7 +145,7 @@ def problem_of(spec: Spec, seed: int = 0, n_threads: int = 1) -> ChainProblem:
         L,
         spec.order,
         n_threads=n_threads,
-        seen=seen if spec.seen else None,
+        seen_rows=seen if spec.seen else None,
         seen_edges=seen_edges if spec.edges else None,
         partial=partial,
         sentence_weights=rng.uniform(0.2, 3, len(LENGTHS)) if spec.weights else None,

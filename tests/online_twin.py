@@ -92,7 +92,7 @@ def case(kind: str, order: int, seed: int = 0, n_sentences: int = 10, n_labels: 
         )
         sizes = np.bincount([a for a, _ in seen], minlength=A)
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32)
-        extra["seen"] = Rows(starts, np.array([z for _, z in seen], np.uint32), np.zeros(len(seen), np.float32))
+        extra["seen_rows"] = Rows(starts, np.array([z for _, z in seen], np.uint32), np.zeros(len(seen), np.float32))
     if kind.startswith("parts"):
         extra["label_parts"] = LabelParts.of([*(f"{'xy'[z % 2]}|k={z // 2}" for z in range(L - 1)), "x|k=0|y"], "|")
     if kind == "parts seen":  # every fourth pair of an attribute and a column is missing
@@ -100,7 +100,7 @@ def case(kind: str, order: int, seed: int = 0, n_sentences: int = 10, n_labels: 
         exists = [[c for c in range(W) if (a * W + c) % 4] for a in range(A)]
         starts = np.cumsum([0, *map(len, exists)]).astype(np.uint32)
         columns = np.array([c for row in exists for c in row], np.uint32)
-        extra["seen"] = Rows(starts, columns, np.zeros(len(columns), np.float32))
+        extra["seen_rows"] = Rows(starts, columns, np.zeros(len(columns), np.float32))
     if kind == "initial":
         w = rng.integers(-3, 4, (A, L)).astype(np.float32)
         edge = np.zeros((L + 1, stride), np.float32)
@@ -163,10 +163,10 @@ class Twin:
         self.steps: list[Any] = []
         p = given.problem
         self.exists = np.ones((given.n_attributes, self.width), bool)
-        if p.seen is not None:
+        if p.seen_rows is not None:
             self.exists[:] = False
             for a in range(given.n_attributes):
-                self.exists[a, p.seen.labels[p.seen.starts[a] : p.seen.starts[a + 1]]] = True
+                self.exists[a, p.seen_rows.labels[p.seen_rows.starts[a] : p.seen_rows.starts[a + 1]]] = True
         if p.initial is not None:
             self.w[: self.at_edges] = p.initial.rows.weights
             self.w[self.at_pairs : self.at_tri] = p.initial.edge.reshape(-1)

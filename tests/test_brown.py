@@ -125,14 +125,14 @@ def test_what_cannot_be_clustered() -> None:
 def test_progress_and_interrupts() -> None:
     corpus = trellis.read({"word": random_text(8, 400)})
     seen = list[tuple[int, int]]()
-    brown_clusters(corpus, 10, told=lambda done, all_: seen.append((done, all_)))
+    brown_clusters(corpus, 10, progress=lambda done, all_: seen.append((done, all_)))
     assert seen[0][0] == 0
 
     def stop(done: int, all_: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        brown_clusters(corpus, 10, told=stop)
+        brown_clusters(corpus, 10, progress=stop)
 
 
 @pytest.mark.parametrize("word", ["a\tb", "a\nb"])

@@ -395,7 +395,7 @@ def test_wrong_values() -> None:
     for path in ([0, 1], [0, 1, 2], [0, -1, 0]):
         with pytest.raises(ValueError, match="path: must have a label from 0 to"):
             path_score(p, path)
-    with pytest.raises(ValueError, match="k: must be from 1"):
+    with pytest.raises(ValueError, match="k must be from 1"):
         kbest(p, 0)
     for bad, name in itertools.product((np.nan, np.inf), ("emit", "edge", "tri", "end")):
         tables = {

@@ -1,4 +1,4 @@
-"""The command line and its files: formats by extension, running text, nothing replaced that is read."""
+"""The command line and its files: formats by extension, raw text, nothing replaced that is read."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_what_is_read_is_never_replaced(chunk: Path, here: Path, call: Any) -> N
     trellis.load(chunk)
 
 
-# ------------------------------------------------------------ running text
+# ------------------------------------------------------------ raw text
 
 
 def test_running_text(words: Path, here: Path, call: Any) -> None:

@@ -277,7 +277,7 @@ def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[st
         return records[-1]
 
     monkeypatch.setattr(Parser, "parse", recording)
-    monkeypatch.setattr(trellis.interfaces.serve.server, "run", lambda *_, told, **__: told("127.0.0.1", 1))
+    monkeypatch.setattr(trellis.interfaces.serve.server, "run", lambda *_, on_start, **__: on_start("127.0.0.1", 1))
     monkeypatch.setattr("webbrowser.open", lambda _: None)
     monkeypatch.setattr(trellis.interfaces.cluster.ray_workers, "connect", lambda *_: nullcontext(Here(2)))
     workbook = trellis.interfaces.studio.workbook.Workbook

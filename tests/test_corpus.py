@@ -180,7 +180,7 @@ def test_what_cannot_follow() -> None:
     a, b = trellis.read({"w": [["a"]]}), trellis.read({"w": [[["a"]]]})
     with pytest.raises(CorpusError, match="attributes in one"):
         a + b
-    with pytest.raises(CorpusError, match="use the same column names"):
+    with pytest.raises(CorpusError, match="use the same names"):
         a + trellis.read({"v": [["a"]]})
     with pytest.raises(TypeError):
         a + 1  # type: ignore[operator]

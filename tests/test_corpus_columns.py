@@ -167,9 +167,9 @@ def test_appended_labels_stand_at_the_end_of_every_token(text: str, layout: Layo
 
 def test_append_refuses_what_does_not_fit() -> None:
     one = Column(np.zeros(1, np.int32), Strings.of(["X"]))
-    with pytest.raises(ValueError, match="as many tokens"):
+    with pytest.raises(ValueError, match="another number of tokens"):
         append_labels(b"a\nb\n", one, Layout())
-    with pytest.raises(ValueError, match="a code without a value"):
+    with pytest.raises(ValueError, match="code out of range"):
         append_labels(b"a\n", Column(np.ones(1, np.int32), Strings.of(["X"])), Layout())
     with pytest.raises(ValueError, match="starts must be in order"):
         append_labels(b"a\n", Column(one.codes, Strings(one.values.data, np.array([0, 9]))), Layout())
@@ -320,7 +320,7 @@ def test_replaced_labels_leave_every_other_byte() -> None:
     assert replaced == "\ufeff# c\r\n1-2\tab\t_\r\n1\ta\té\r\n2\tb\tNOUN\n\n3.1\tc\t_\n3\tc\té"
     blanks = replace_labels(b" a  b \n", "y", Column(column.codes[:1], column.values), Layout(("x", "y")))
     assert blanks.decode() == " a  é \n"
-    with pytest.raises(ValueError, match="does not have that field"):
+    with pytest.raises(ValueError, match="lacks this field"):
         replace_labels(b"a\n", "y", Column(column.codes[:1], column.values), Layout(("x", "y")))
-    with pytest.raises(ValueError, match="as many tokens"):
+    with pytest.raises(ValueError, match="another number of tokens"):
         replace_labels(b"a b\n", "y", column, Layout(("x", "y")))

@@ -209,7 +209,7 @@ def test_every_sentence_is_seen_with_and_without_the_dictionary() -> None:
     assert weights.tolist() == [*range(12), *range(12)]
     spans = spans_twice(doubled, "name", read_labels(doubled, "name", partial=False))
     assert list(zip(spans.begins[:3].tolist(), spans.lengths[:3].tolist(), strict=True)) == [(0, 2), (5, 1), (9, 2)]
-    assert spans.asks.tolist() == [i * FOLDS // 12 for i in range(12)] + [NOBODY] * 12
+    assert spans.sentence_folds.tolist() == [i * FOLDS // 12 for i in range(12)] + [NOBODY] * 12
     assert spans.folds.tolist() == [i * FOLDS // 12 for i in range(12) if i % 3 < 2]
     chosen = feature_set(["word[0]", "begins(word[0])"], ["word"])
     found = extract(doubled, chosen, 1, spans=spans).lists

@@ -20,7 +20,7 @@ from trellis.interfaces.cli.main import COMMANDS, module_of
 from trellis.tasks.model import TASKS, class_of
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("README.md"))]
 SOURCES = ("src", "core", "bind", "tests", "docs")
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```(?:\n\n```(?:text)?\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 

@@ -157,7 +157,7 @@ def test_cross_validation(here: Path, call: Call) -> None:
     figures = json.loads(call(f"{given} --folds 4 --mix 1 --json --quiet").out)
     assert len(figures["token accuracy"]["parts"]) == 4
     assert figures["token accuracy"]["mean"] == pytest.approx(sum(figures["token accuracy"]["parts"]) / 4)
-    refused(call(f"{given} --folds 100 --quiet"), "k must be")
+    refused(call(f"{given} --folds 100 --quiet"), "--folds must be")
     refused(call("cross-validate nothing.txt"), "nothing.txt")
 
 

@@ -87,7 +87,7 @@ def test_epochs_of_learners() -> None:
 
 def test_learners_of_the_command_line() -> None:
     """The list of --learner, and headings for all of them."""
-    for _, said in stated(r"\| `--learner NAME` \| ([\w, -]+), of constituency parsers also pcfg"):
+    for _, said in stated(r"\| `--learner NAME` \| ([\w, -]+), for constituency parsers also pcfg"):
         assert sorted(said.split(", ")) == sorted(LEARNERS)
     headings = {name for name, text in pages().items() if all(f"{learner}" in text for learner in LEARNERS.values())}
     assert any(name.endswith("learners.md") for name in headings)
@@ -165,9 +165,9 @@ def test_limits(pattern: str, value: int | str) -> None:
 
 
 def test_addresses_of_the_server() -> None:
-    """The table of addresses has those that it answers, and no others."""
-    [text] = [text for name, text in pages().items() if "| address | answers with |" in text]
-    named = set(re.findall(r"(/[a-z][\w./]*)`", text[text.index("| address |") : text.index("A request has one")]))
+    """The table of endpoints is complete."""
+    [text] = [text for name, text in pages().items() if "| endpoint | response |" in text]
+    named = set(re.findall(r"(/[a-z][\w./]*)`", text[text.index("| endpoint |") : text.index("A request has one")]))
     assert named == set(DESCRIBED)
 
 

@@ -204,7 +204,7 @@ def test_weights_are_the_sum_of_blocks(cost: Any, order: int, kind: str) -> None
     kept = run.dual
     total = twin.C @ vectors(run, twin)
     np.testing.assert_allclose(flat(run.weights(), twin), total, atol=1e-5)
-    run.about.renewed(run.native)
+    run.native_weights.renewed(run.native)
     np.testing.assert_allclose(flat(run.weights(), twin), total, rtol=1e-7, atol=1e-9)
     exact = twin.C @ run.state()["mixtures.costs"] - 0.5 * total @ total
     np.testing.assert_allclose(run.dual, exact, rtol=1e-12)
@@ -220,7 +220,7 @@ def test_the_average_is_its_definition() -> None:
         run.average = False
         moments.append(flat(run.weights(), twin).astype(float))
         if k == 20:
-            run.about.renewed(run.native)
+            run.native_weights.renewed(run.native)
     run.average = True
     k = np.arange(1, 36)
     np.testing.assert_allclose(flat(run.weights(), twin), k @ np.array(moments) / k.sum(), rtol=1e-5, atol=1e-7)
@@ -384,8 +384,8 @@ def test_restored_runs_go_on_to_the_same_bits(order: int, kind: str) -> None:
     second.restore({key: array.copy() for key, array in first.state().items()})
     for _ in range(2):
         assert first.epoch(everyone) == second.epoch(everyone)
-        first.about.renewed(first.native)
-        second.about.renewed(second.native)
+        first.native_weights.renewed(first.native)
+        second.native_weights.renewed(second.native)
         one, other = first.state(), second.state()
         assert one.keys() == other.keys()
         for key in one:
@@ -441,7 +441,7 @@ def test_states_of_other_runs_are_refused() -> None:
     first, last = falling["mixtures.starts"][:2]
     tokens = falling["mixtures.parts"][0::4]
     tokens[first:last] = tokens[first:last][::-1].copy()
-    with pytest.raises(LearnerError, match="must ascend"):
+    with pytest.raises(LearnerError, match="ascending order"):
         ours.restore(falling)
     ours.restore(state)
 

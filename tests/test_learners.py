@@ -22,12 +22,12 @@ every_learner = pytest.mark.parametrize("learner", CLASSES, ids=list(LEARNERS))
 
 def kind_of(constraint: Any) -> str:
     """What it takes, by what it says: whole, number, True (or False), or words."""
-    return constraint.wanted.removeprefix("a ").split()[0]
+    return constraint.expected.removeprefix("a ").split()[0]
 
 
 def example(constraint: Any) -> Any:
     """Some value, of NumPy's types where there are any, that the constraint takes."""
-    words = constraint.wanted.split("'")
+    words = constraint.expected.split("'")
     return {"whole": np.int64(3), "number": np.float32(0.5), "True": np.bool_(True)}.get(
         kind_of(constraint), words[-2] if len(words) > 1 else None
     )

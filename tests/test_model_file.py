@@ -570,7 +570,7 @@ def test_strings_are_cut_between_characters(tmp_path: Path) -> None:
     corpus = {"word": [["é", "a"]], "tag": [["X", "Y"]]}
     tagger = trellis.train(corpus, target="tag", features=["word[0]"], learner=trellis.CRF(epochs=3))
     write_hostile(tagger, tmp_path / "model", put("column0.starts", 1, 1))
-    with pytest.raises(ModelError, match="damaged table of strings"):
+    with pytest.raises(ModelError, match="invalid table of strings"):
         trellis.load(tmp_path / "model")
 
 

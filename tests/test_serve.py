@@ -158,6 +158,12 @@ def test_the_description(client: TestClient) -> None:
     assert {"Request", "KBestRequest", "Predicted", "ModelList", "ErrorAnswer", "Arcs"} <= references
     paths = described["paths"]
     assert {"/v1/models", "/v1/predict", "/v1/kbest", "/v1/marginals", "/v1/spans", "/v1/explain"} <= set(paths)
+    for operation in (operation for methods in paths.values() for operation in methods.values()):
+        assert operation["summary"].endswith(".")
+        assert all(response["description"] for response in operation["responses"].values())
+    for name, schema in described["components"]["schemas"].items():
+        undescribed = {field for field, kind in schema["properties"].items() if "description" not in kind}
+        assert undescribed <= {"label", "output"}, name
     page = client.get("/docs")
     assert "POST /v1/kbest" in page.text
     assert "curl -s testserver/v1/predict" in page.text

@@ -468,5 +468,5 @@ def test_views_of_a_new_word_are_computed_once() -> None:
 
 def test_a_batch_belongs_to_its_decoder() -> None:
     one, other = ONE.train()._decoder, ONE.train()._decoder
-    with pytest.raises(ValueError, match="a batch of another decoder"):
+    with pytest.raises(ValueError, match="the batch belongs to another decoder"):
         other.native.decode(one.encode([["a"]]), 1)

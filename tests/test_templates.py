@@ -139,7 +139,7 @@ def test_nothing_but_template_errors(text: str) -> None:
         (
             "lower(is_first)",
             7,
-            "is_first, is_last and measures such as length cannot be arguments of a function; combine them with &",
+            "is_first, is_last and measures such as length cannot be arguments of functions; combine them with &",
         ),
         ("label[0]", 7, r'for a column named label write "label"\[0\]'),
         ("label[-1..0] & word[0]", 7, r"preceding labels are label\[-1\] or label\[-2..-1\]"),

@@ -1,4 +1,4 @@
-"""Running text: sentences, words and their places; labels on it from Python and on the command line."""
+"""Raw text: sentences, words and their places; labels on it from Python and on the command line."""
 
 from __future__ import annotations
 

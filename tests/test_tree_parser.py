@@ -243,7 +243,7 @@ def test_a_lexicon_forgets_words_in_time(monkeypatch: pytest.MonkeyPatch) -> Non
     first = parser.model.lexicon.scores("new0")
     for i in range(50):
         parser.parse([f"new{i}"])
-    assert len(parser.model.lexicon._known) <= 10
+    assert len(parser.model.lexicon._cache) <= 10
     assert parser.model.lexicon.scores("new0") == first
 
 

@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to work in, where servers end at once."""
 
     def run(*values: Any, **options: Any) -> None:
-        options["told"]("127.0.0.1", 1)
+        options["on_start"]("127.0.0.1", 1)
 
     monkeypatch.setattr(server, "run", run)
     monkeypatch.chdir(tmp_path)

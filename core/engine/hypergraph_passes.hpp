@@ -83,7 +83,7 @@ struct LogSumOf : MaxPlus {
 // exponential length.
 inline constexpr std::size_t kLongestDerivation = std::size_t(1) << 24;
 inline void check_length(std::size_t n_edges) {
-  if (n_edges >= kLongestDerivation) throw std::length_error("a derivation of more than 2^24 edges");
+  if (n_edges >= kLongestDerivation) throw std::length_error("a derivation has more than 2^24 edges");
 }
 
 // Scratch of one thread.

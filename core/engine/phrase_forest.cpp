@@ -57,7 +57,7 @@ bool PhraseForest::build(const WordTags& words, const Remaining* remaining) {
         if (j == n_ && i == 0 && static_cast<std::size_t>(symbols_[a]) == grammar_.root()) goal = node;
       }
       tops_.end_group();
-      if (all_edges_.size() > kMostEdges) throw std::length_error("a sentence with more than 2^27 rules over spans; prune it");
+      if (all_edges_.size() > kMostEdges) throw std::length_error("a sentence has more than 2^27 rules over spans; prune more");
     }
     // The next word ends other spans.
     for (std::size_t i = 0; i < j; ++i)

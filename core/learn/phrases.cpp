@@ -21,7 +21,7 @@ PhraseExamples::PhraseExamples(const PhrasePruner& pruner, TaggedSentences sente
   parallel_blocks(size(), 8, n_threads, make, [&](Worker& worker, std::size_t begin, std::size_t end) {
     for (std::size_t s = begin; s < end; ++s) {
       Remaining& remaining = worker.pruning.remaining;
-      if (!worker.pruning.run(sentences.of(s))) throw std::invalid_argument("a tree that its grammar does not have");
+      if (!worker.pruning.run(sentences.of(s))) throw std::invalid_argument("the grammar does not generate a tree");
       for (const ForestEdge& edge : right_of(s)) {
         const std::size_t cell = cell_of(static_cast<std::size_t>(edge.begin), static_cast<std::size_t>(edge.end)) * n_coarse;
         const auto rule = static_cast<std::size_t>(edge.rule);
@@ -36,9 +36,9 @@ PhraseExamples::PhraseExamples(const PhrasePruner& pruner, TaggedSentences sente
       }
       bool whole = worker.forest.build(sentences.of(s), &remaining);
       for (const ForestEdge& edge : right_of(s)) whole = whole && worker.forest.find(edge) >= 0;
-      if (!whole) throw std::invalid_argument("a tree that its grammar does not have");
+      if (!whole) throw std::invalid_argument("the grammar does not generate a tree");
       if (remaining.tops.size() > std::numeric_limits<std::uint32_t>::max() / 2)
-        throw std::length_error("a sentence that is too long for so many symbols of the smaller grammar");
+        throw std::length_error("a sentence is too long for the number of symbols of the smaller grammar");
       for (std::size_t i = 0; i < remaining.tops.size(); ++i) {
         if (remaining.bottoms[i]) found[s].push_back(static_cast<std::uint32_t>(2 * i));
         if (remaining.tops[i]) found[s].push_back(static_cast<std::uint32_t>(2 * i + 1));

@@ -58,7 +58,7 @@ struct TreeLosses {
     if (!projective) loss = spanning.sum(scores, of_arcs.data());
     else if (forest.build(scores))
       loss = forest.sum(scores, of_arcs.data(), plan.second_order() ? of_siblings.data() : nullptr);
-    if (loss == kForbidden<double>) throw std::invalid_argument("a sentence without a tree");
+    if (loss == kForbidden<double>) throw std::invalid_argument("a sentence has no tree");
     find_siblings({heads, n}, right_siblings);
     const auto visit = [&](const Anchor& anchor, std::size_t first, std::size_t last, std::size_t column, double amount) {
       if (amount == 0 || !to.wanted()) return;

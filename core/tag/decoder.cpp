@@ -54,7 +54,7 @@ Decoder::Decoder(TaggerModel model, std::size_t cache_bytes)
   const auto n_outside = static_cast<std::size_t>(2 * model_.plan.reach);
   constexpr std::size_t kMostOutside = std::size_t{1} << 26;  // floats; a small file could require any number of them
   if (n_outside * looks_.size() > kMostOutside / row_stride_)
-    throw std::length_error("templates that look too far for so many labels");
+    throw std::length_error("the templates look too far back for this number of labels");
 }
 
 Decoder::~Decoder() { delete state_.load(); }

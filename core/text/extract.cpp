@@ -50,7 +50,7 @@ std::vector<std::vector<std::int32_t>> merge(GrowingVocabulary& vocabulary, cons
       bits += plan.atoms[a].bits;
       if (plan.atoms[a].fold < 0) continue;
       const std::vector<std::int32_t>& known = fold_numbers[static_cast<std::size_t>(plan.atoms[a].fold)];
-      if (key >> bits >= known.size()) throw std::invalid_argument("a key of another plan");
+      if (key >> bits >= known.size()) throw std::invalid_argument("the key belongs to another plan");
       return static_cast<std::uint64_t>(known[key >> bits]) << bits | (key & ((std::uint64_t{1} << bits) - 1));
     }
     return key;

@@ -145,7 +145,7 @@ class GrowingRows {
 
   // Offsets of rows have 32 bits.
   static void check_offset(std::size_t end) {
-    if (end > kHeavy) throw std::length_error("more weights than 2^32; use fewer features or labels");
+    if (end > kHeavy) throw std::length_error("more than 2^32 weights; use fewer features or labels");
   }
 
   // A new slot for a label that is not in the row. The old slots of a moved row stay unused: at most half.

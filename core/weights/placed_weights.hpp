@@ -27,7 +27,7 @@ struct GrowingPlaces : GrowingVocabulary {
   std::uint32_t make_attribute(std::size_t t, std::uint64_t key) {
     const auto id = static_cast<std::uint32_t>(tables[t].find_or_add(key));
     if (const std::size_t n = static_cast<std::size_t>(tables[t].size()) * columns[t]; n > values[t].weights.size()) {
-      if (n >= 0xffffffff) throw std::length_error("more weights of a template than 2^32; use fewer templates or labels");
+      if (n >= 0xffffffff) throw std::length_error("a template has more than 2^32 weights; use fewer templates or labels");
       values[t].resize(n);
     }
     return id;

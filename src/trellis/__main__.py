@@ -23,9 +23,9 @@ def main() -> None:
     import gc
     import signal
 
-    def say(what: bytes) -> None:
+    def say(message: bytes) -> None:
         if sys.stderr is not None:  # past Python's buffer, in the midst of whose work a signal may come
-            os.write(sys.stderr.fileno(), b"trellis: " + what + b"\n")
+            os.write(sys.stderr.fileno(), b"trellis: " + message + b"\n")
 
     def leave_at_once(number: int, frame: object) -> None:
         say(b"interrupted")

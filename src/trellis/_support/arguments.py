@@ -25,10 +25,10 @@ CPU_QUOTA = (
 )
 
 
-def instance(name: str, value: Any, kind: type[T] | tuple[type[T], ...], wanted: str) -> T:
+def instance(name: str, value: Any, kind: type[T] | tuple[type[T], ...], expected: str) -> T:
     """Return the value; ArgumentError if it has another type."""
     if not isinstance(value, kind):
-        raise ArgumentError(f"{name} must be {wanted}, not {reprlib.repr(value)}")
+        raise ArgumentError(f"{name} must be {expected}, not {reprlib.repr(value)}")
     return value
 
 
@@ -37,10 +37,10 @@ def items(value: Any) -> list[Any] | None:
     if isinstance(value, (str, bytes, bytearray, Mapping)):
         return None
     try:
-        found = iter(value)
+        elements = iter(value)
     except TypeError:
         return None
-    return list(found)
+    return list(elements)
 
 
 def is_text(value: str) -> bool:
@@ -64,31 +64,31 @@ def file_path(name: str, value: Any) -> str:
     return path
 
 
-def whole_number(name: str, value: Any, least: int, most: int | None = None, also: str = "") -> int:
-    """The value as an int; ArgumentError if it is not one, or out of range. ``also`` names other valid values."""
+def whole_number(name: str, value: Any, minimum: int, maximum: int | None = None, alternative: str = "") -> int:
+    """The value as an int; ArgumentError if it is not one, or out of range. ``alternative``: other valid values."""
     try:
         number = operator.index(value)
     except TypeError:
-        number = least - 1
-    if isinstance(value, bool) or number < least or (most is not None and number > most):
-        raise ArgumentError(f"{name} must be {range_text(least, most)}{also}, not {reprlib.repr(value)}")
+        number = minimum - 1
+    if isinstance(value, bool) or number < minimum or (maximum is not None and number > maximum):
+        raise ArgumentError(f"{name} must be {range_text(minimum, maximum)}{alternative}, not {reprlib.repr(value)}")
     return number
 
 
-def real_number(name: str, value: Any, least: float, most: float = LARGEST) -> float:
+def real_number(name: str, value: Any, minimum: float, maximum: float = LARGEST) -> float:
     """The value as a float; ArgumentError if it is not one, or out of range."""
     try:
         number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
     except OverflowError:
         number = math.inf
-    if not least <= number <= most:
-        raise ArgumentError(f"{name} must be a number from {least:g} to {most:g}, not {reprlib.repr(value)}")
+    if not minimum <= number <= maximum:
+        raise ArgumentError(f"{name} must be a number from {minimum:g} to {maximum:g}, not {reprlib.repr(value)}")
     return number
 
 
-def range_text(least: int, most: int | None) -> str:
+def range_text(minimum: int, maximum: int | None) -> str:
     """Describe a range of integers in words."""
-    return "a whole number " + (f"of at least {least}" if most is None else f"from {least} to {most}")
+    return "a whole number " + (f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum}")
 
 
 def thread_count(n_threads: int | None) -> int:

@@ -73,11 +73,11 @@ def starts_of(sizes: npt.ArrayLike) -> Longs:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def runs_of(starts: npt.NDArray[Any], chosen: npt.NDArray[Any]) -> tuple[Longs, Longs]:
+def runs_of(starts: npt.NDArray[Any], runs: npt.NDArray[Any]) -> tuple[Longs, Longs]:
     """Concatenate the chosen runs: offsets [n_chosen + 1], and the old indices of their items."""
-    sizes = np.diff(starts)[chosen]
+    sizes = np.diff(starts)[runs]
     new = starts_of(sizes)
-    return new, np.repeat(starts[:-1][chosen] - new[:-1], sizes) + np.arange(new[-1])
+    return new, np.repeat(starts[:-1][runs] - new[:-1], sizes) + np.arange(new[-1])
 
 
 def same_words(words: Ints, starts: Longs) -> Ints:
@@ -267,8 +267,8 @@ def farthest(numbers: Floats, n: int | None) -> Longs:
     """
     size = np.where(np.isfinite(numbers), np.abs(numbers), 0)
     least = np.partition(size, -n)[-n] if n is not None and 0 < n < len(size) else 0
-    some = np.flatnonzero((size >= least) & (size > 0)) if n != 0 else np.empty(0, np.int64)
-    return some[np.argsort(-size[some], kind="stable")]
+    candidates = np.flatnonzero((size >= least) & (size > 0)) if n != 0 else np.empty(0, np.int64)
+    return candidates[np.argsort(-size[candidates], kind="stable")]
 
 
 def _joined(starts: Longs, others: Longs) -> Longs:

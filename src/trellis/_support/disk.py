@@ -51,9 +51,9 @@ class Disk:
 
     def keep(self, mapped: mmap.mmap) -> None:
         """Release the pages of a map periodically."""
-        before, self._size = self._size, self._size + len(mapped)
+        offset, self._size = self._size, self._size + len(mapped)
         self._maps.append(mapped)
-        if before < SMALL <= self._size:
+        if offset < SMALL <= self._size:
             threading.Thread(target=_give_back, args=(weakref.ref(self),), daemon=True).start()
 
     def give_back(self) -> None:
@@ -65,9 +65,9 @@ class Disk:
 
 def _give_back(disk: Callable[[], Disk | None]) -> None:
     """Release pages until the arrays are no longer used."""
-    while (found := disk()) is not None:
-        found.give_back()
-        del found
+    while (mapping := disk()) is not None:
+        mapping.give_back()
+        del mapping
         time.sleep(PERIOD)
 
 
@@ -87,8 +87,8 @@ class Writer:
         try:
             yield
         except OSError as error:
-            why = f"no temporary file could be written there ({error.strerror}); name another folder, or make room"
-            raise CorpusError(self.disk.folder, None, why) from None
+            reason = f"no temporary file could be written there ({error.strerror}); name another folder, or make room"
+            raise CorpusError(self.disk.folder, None, reason) from None
 
     def add(self, piece: npt.NDArray[Any]) -> None:
         """Append to the array."""

@@ -24,18 +24,18 @@ class CorpusError(TrellisError):
         Name of the file, or an empty string.
     line
         Number of the line, if known.
-    why
+    reason
         What is wrong, and what to do.
     """
 
-    def __init__(self, path: str, line: int | None, why: str) -> None:
-        self.path, self.line, self.why = path, line, why
+    def __init__(self, path: str, line: int | None, reason: str) -> None:
+        self.path, self.line, self.reason = path, line, reason
         place = path if line is None else f"{path}:{line}"
-        super().__init__(f"{place}: {why}" if place else why)
+        super().__init__(f"{place}: {reason}" if place else reason)
 
     def __reduce__(self) -> tuple[type[CorpusError], tuple[str, int | None, str]]:
         """Pickle by constructor arguments: otherwise a process pool would hang on this exception."""
-        return type(self), (self.path, self.line, self.why)
+        return type(self), (self.path, self.line, self.reason)
 
 
 def file_reason(path: object, error: OSError) -> tuple[str, str]:

@@ -17,9 +17,9 @@ EXTRAS = {
 }
 
 
-def missing(what: str, extra: str, *packages: str) -> str:
+def missing(purpose: str, extra: str, *packages: str) -> str:
     """Error message for a missing extra or some of its packages, with the command to install them."""
     needs = {re.split(r"[^\w-]", requirement)[0]: requirement for requirement in EXTRAS[extra]}
     names = packages or tuple(needs)
     command = " ".join(f'"{needs[name]}"' for name in names)
-    return f"{what} needs {' and '.join(names)}: pip install {command}, or in a clone {INSTALL.format(extra=extra)}"
+    return f"{purpose} needs {' and '.join(names)}: pip install {command}, or in a clone {INSTALL.format(extra=extra)}"

@@ -14,11 +14,11 @@ _GROUPS = (
 
 def free_bytes() -> int | None:
     """Memory available to this process within the limits of machine, swap and container; None if unknown."""
-    found = [_meminfo()]
+    sizes = [_meminfo()]
     for limit, used in _GROUPS:
-        if (most := _number(limit)) is not None and (taken := _number(used)) is not None:
-            found.append(max(0, most - taken))
-    return min((size for size in found if size is not None), default=None)
+        if (maximum := _number(limit)) is not None and (usage := _number(used)) is not None:
+            sizes.append(max(0, maximum - usage))
+    return min((size for size in sizes if size is not None), default=None)
 
 
 def _meminfo() -> int | None:

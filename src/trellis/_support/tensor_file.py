@@ -43,8 +43,8 @@ def write_tensors(path: str | os.PathLike[str], format: str, tensors: Tensors, t
     """Write arrays and a text to a file, atomically."""
     parts = _parts(format, tensors, text)
 
-    def failed(why: str) -> ModelError:
-        return ModelError(f"cannot write {os.fspath(path)}: {why}")
+    def failed(reason: str) -> ModelError:
+        return ModelError(f"cannot write {os.fspath(path)}: {reason}")
 
     with replacing(path, failed) as temporary, temporary.open("wb") as file:
         file.writelines(parts)
@@ -55,10 +55,10 @@ def pack_tensors(format: str, tensors: Tensors, text: str) -> bytes:
     return b"".join(_parts(format, tensors, text))
 
 
-def unpack_tensors(data: bytes, what: str) -> Opened:
+def unpack_tensors(data: bytes, kind: str) -> Opened:
     """Like ``read_tensors``, for bytes in memory."""
-    with rejecting_damage("bytes", what):
-        return Opened(Path("bytes"), what, *_split(bytes(data), Path("bytes"), what))  # mutable buffers are copied
+    with rejecting_damage("bytes", kind):
+        return Opened(Path("bytes"), kind, *_split(bytes(data), Path("bytes"), kind))  # mutable buffers are copied
 
 
 def _parts(format: str, tensors: Tensors, text: str) -> Iterator[bytes]:
@@ -66,33 +66,33 @@ def _parts(format: str, tensors: Tensors, text: str) -> Iterator[bytes]:
     return safetensors_parts(arrays, {"format": format, "digest": digest(text, arrays), "text": text})
 
 
-def read_tensors(path: str | os.PathLike[str], what: str, *, copy: bool = True) -> Opened:
-    """The arrays and the text of a file; ModelError unless it is ``what`` it should be.
+def read_tensors(path: str | os.PathLike[str], kind: str, *, copy: bool = True) -> Opened:
+    """The arrays and the text of a file; ModelError if it is not a file of that kind.
 
     Without ``copy`` the arrays share the file's memory map: whoever truncates or overwrites the file in place (``cp``
     does) ends the process that has it mapped.
     """
-    with rejecting_damage(path, what):
-        where = Path(path)
-        if where.is_dir():
-            raise ModelError(f"{path}: a folder, not {what}")
-        with where.open("rb", buffering=0) as file:
+    with rejecting_damage(path, kind):
+        place = Path(path)
+        if place.is_dir():
+            raise ModelError(f"{path}: a folder, not {kind}")
+        with place.open("rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
             if size == 0:
-                raise ModelError(f"{path}: not {what}: too short")
+                raise ModelError(f"{path}: not {kind}: too short")
             if not copy:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-                return Opened(where, what, *_split(mapped, where, what))
-            whole = np.empty(size, np.uint8)
-            done = _core.read_into(file.fileno(), whole)
-        return Opened(where, what, *_split(whole.data[:done].toreadonly(), where, what))
+                return Opened(place, kind, *_split(mapped, place, kind))
+            data = np.empty(size, np.uint8)
+            n_read = _core.read_into(file.fileno(), data)
+        return Opened(place, kind, *_split(data.data[:n_read].toreadonly(), place, kind))
 
 
 class Opened:
     """Arrays and text of a file, and the digest stored in it."""
 
-    def __init__(self, path: Path, what: str, tensors: Tensors, header: Mapping[str, str]) -> None:
-        self.path, self.what, self.tensors, self.text = path, what, tensors, header["text"]
+    def __init__(self, path: Path, kind: str, tensors: Tensors, header: Mapping[str, str]) -> None:
+        self.path, self.what, self.tensors, self.text = path, kind, tensors, header["text"]
         self.format, self._digest = str(header.get("format")), str(header["digest"])
 
     def rejection(self) -> str:
@@ -109,13 +109,13 @@ class Opened:
         """Apply ``make`` to arrays and text; ModelError if they are damaged."""
         with rejecting_damage(self.path, self.what):
             if self._digest != digest(self.text, self.tensors):
-                why = "the content does not match its digest; copy or create the file again"
-                raise ModelError(f"{self.path}: damaged: {why}")
+                reason = "the content does not match its digest; copy or create the file again"
+                raise ModelError(f"{self.path}: damaged: {reason}")
             return make(self.tensors, self.text)
 
 
 @contextmanager
-def rejecting_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+def rejecting_damage(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
     """Convert errors in a file's content to a ModelError that names the file."""
     try:
         yield
@@ -130,7 +130,7 @@ def rejecting_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
     except _DAMAGE as error:
         reason = str(error).partition("\n")[0]  # shortened, as it may contain data of a damaged file
         reason = reason if len(reason) <= _MAX_REASON else f"{reason[:_MAX_REASON]}..."
-        raise ModelError(f"{path}: damaged or not {what} ({reason})") from error
+        raise ModelError(f"{path}: damaged or not {kind} ({reason})") from error
 
 
 def parse_header(text: str) -> Any:
@@ -141,16 +141,16 @@ def parse_header(text: str) -> Any:
     return header
 
 
-def _split(whole: bytes | memoryview | mmap.mmap, path: Path, what: str) -> tuple[Arrays, dict[str, str]]:
+def _split(data: bytes | memoryview | mmap.mmap, path: Path, what: str) -> tuple[Arrays, dict[str, str]]:
     """A safetensors file as arrays that share its memory, and the strings of its header."""
-    size = len(whole)
+    size = len(data)
     if size < 8:
         raise ModelError(f"{path}: not {what}: too short")
-    header_size = int.from_bytes(whole[:8], "little")
+    header_size = int.from_bytes(data[:8], "little")
     if header_size > min(size - 8, _MAX_HEADER):
         raise ModelError(f"{path}: not {what}, or truncated")
     try:
-        header = json.loads(bytes(whole[8 : 8 + header_size]))
+        header = json.loads(bytes(data[8 : 8 + header_size]))
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path}: not {what}") from error
     if not isinstance(header, dict) or not isinstance(header.get("__metadata__"), dict):
@@ -166,7 +166,7 @@ def _split(whole: bytes | memoryview | mmap.mmap, path: Path, what: str) -> tupl
         if not last == begin <= end <= room or end - begin != kind.itemsize * n:
             raise ModelError(f"{path}: truncated or damaged at tensor {reprlib.repr(name)}")
         last = end
-        tensor: npt.NDArray[Any] = np.frombuffer(whole if n else b"", kind, n, first + begin if n else 0)
+        tensor: npt.NDArray[Any] = np.frombuffer(data if n else b"", kind, n, first + begin if n else 0)
         if len(shape) != 1:
             tensor = tensor.reshape(shape)
         tensors[name] = tensor if tensor.flags.aligned else tensor.copy()  # possibly written by another program

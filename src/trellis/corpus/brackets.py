@@ -108,10 +108,10 @@ def write_trees(trees: Iterable[PhraseTree], path: str | os.PathLike[str]) -> No
     path
         Name of the file.
     """
-    listed = items(trees)
-    if listed is None or not all(isinstance(tree, PhraseTree) for tree in listed):
+    sequence = items(trees)
+    if sequence is None or not all(isinstance(tree, PhraseTree) for tree in sequence):
         raise ArgumentError(f"trees must be a list of trees, not {type(trees).__name__}")
-    write_bytes(file_path("path", path), "".join(f"{tree}\n" for tree in listed).encode())
+    write_bytes(file_path("path", path), "".join(f"{tree}\n" for tree in sequence).encode())
 
 
 @dataclass(slots=True)
@@ -128,11 +128,11 @@ class _Open:
 
 def _read(text: str, name: str) -> Iterator[PhraseTree | CorpusError]:
     """Read trees and errors; after an error, text is skipped up to the next line that begins a tree."""
-    open_, begun, skipping = list[_Open](), 0, False
+    open_, first_line, skipping = list[_Open](), 0, False
 
     def unclosed(when: str) -> CorpusError:
-        what = "1 bracket is" if len(open_) == 1 else f"{len(open_)} brackets are"
-        return CorpusError(name, begun, f"{what} not closed before {when}; add the missing brackets")
+        brackets = "1 bracket is" if len(open_) == 1 else f"{len(open_)} brackets are"
+        return CorpusError(name, first_line, f"{brackets} not closed before {when}; add the missing brackets")
 
     for number, ended in enumerate(text.removesuffix("\n").split("\n"), 1):
         line = ended.removesuffix("\r")
@@ -144,13 +144,13 @@ def _read(text: str, name: str) -> Iterator[PhraseTree | CorpusError]:
         try:
             if line.strip() and not skipping:
                 for token in _TOKEN.findall(line):
-                    begun = begun if open_ else number
+                    first_line = first_line if open_ else number
                     if (tree := _take(token, open_)) is not None:
                         yield tree
             elif line and not skipping:
                 raise ValueError("a line of whitespace only; remove the whitespace or the line")
             elif open_:
-                raise ValueError(f"an empty line inside the tree that begins in line {begun}; remove it")
+                raise ValueError(f"an empty line inside the tree that begins in line {first_line}; remove it")
         except ValueError as error:
             open_.clear()
             skipping = True
@@ -174,8 +174,8 @@ def _take(token: str, open_: list[_Open]) -> PhraseTree | None:
         open_.pop()
         is_empty_sentence = not open_ and top.label == ROOT
         if top.word is None and not top.children and not is_empty_sentence:
-            what = "an empty bracket" if top.label is None else f"{top} has no children"
-            raise ValueError(f"{what}; write (TAG word) or (LABEL (TAG word) ...)")
+            defect = "an empty bracket" if top.label is None else f"{top} has no children"
+            raise ValueError(f"{defect}; write (TAG word) or (LABEL (TAG word) ...)")
         tree = PhraseTree(top.label or "", tuple(top.children), top.word)
         if not open_:
             return tree

@@ -88,19 +88,19 @@ def parse_text(text: bytes, source: str, layout: Layout, *, first_line: int = 1)
     def parse(n_columns: int) -> Any:
         return _core.parse_columns(text, layout.rules(first_line, n_columns))
 
-    coded, about = parse(len(layout.names or ()))
-    if about["trouble"] == "fields" and layout.n_inputs:
+    coded, facts = parse(len(layout.names or ()))
+    if facts["trouble"] == "fields" and layout.n_inputs:
         text, n_columns = _evened(text, layout)
-        coded, about = parse(n_columns)
-    if about["trouble"]:
-        raise CorpusError(source, about["line"], _why(about["trouble"], about["found"], about["expected"], layout))
+        coded, facts = parse(n_columns)
+    if facts["trouble"]:
+        raise CorpusError(source, facts["line"], _why(facts["trouble"], facts["found"], facts["expected"], layout))
     names = layout.names or (layout.naming(len(coded), source) if coded else ())
     columns = {name: Column(codes, Strings(data, ends)) for name, (codes, data, ends) in zip(names, coded, strict=True)}
     extras = None
-    if len(asides := about["asides"].reshape(-1, 4)):  # lines that are not tokens
-        said = [text[a:b].decode() for a, b in asides[:, 2:].tolist()]
-        extras = Extras(asides[:, 0].copy(), asides[:, 1].copy(), said)
-    return Corpus(columns, about["starts"], source, about["lines"], extras)
+    if len(asides := facts["asides"].reshape(-1, 4)):  # lines that are not tokens
+        comments = [text[a:b].decode() for a, b in asides[:, 2:].tolist()]
+        extras = Extras(asides[:, 0].copy(), asides[:, 1].copy(), comments)
+    return Corpus(columns, facts["starts"], source, facts["lines"], extras)
 
 
 def append_labels(text: bytes, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
@@ -111,8 +111,8 @@ def append_labels(text: bytes, labels: Column, layout: Layout, *, first_line: in
 def replace_labels(text: bytes, name: str, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
     """The text with each token's label in the column (or two, ``upos+feats``) of that name; every other byte stays."""
     names = columns_named(name, layout.names or ())
-    for one, column in zip(names, labels.split() if len(names) == 2 else (labels,), strict=True):
-        place = (layout.names or ()).index(one)
+    for part, column in zip(names, labels.split() if len(names) == 2 else (labels,), strict=True):
+        place = (layout.names or ()).index(part)
         text = _core.with_column(text, place, column, layout.rules(first_line))
     return text
 
@@ -136,12 +136,12 @@ def _evened(text: bytes, layout: Layout) -> tuple[bytes, int]:
     return b"\n".join(lines), n + has_labels
 
 
-def _why(trouble: str, found: int, expected: int, layout: Layout) -> str:
+def _why(trouble: str, n_fields: int, expected: int, layout: Layout) -> str:
     if trouble == "utf8":
         return NOT_UTF8
-    wanted = f"{expected} ({', '.join(layout.names)})" if layout.names else f"{expected} like the first row of the file"
+    needed = f"{expected} ({', '.join(layout.names)})" if layout.names else f"{expected} like the first row of the file"
     if layout.n_inputs:
-        wanted = f"at least {layout.n_inputs}, the columns that the model reads"
+        needed = f"at least {layout.n_inputs}, the columns that the model reads"
     separator = "tab" if layout.tabs else "whitespace"
-    fields = "1 field" if found == 1 else f"{found} fields"
-    return f"{fields} ({separator}-separated), expected {wanted}; correct the row or name all columns"
+    fields = "1 field" if n_fields == 1 else f"{n_fields} fields"
+    return f"{fields} ({separator}-separated), expected {needed}; correct the row or name all columns"

@@ -299,9 +299,9 @@ class Extras:
 
     def slice(self, begin: int, end: int, first_token: int) -> Extras:
         """Extras of the sentences begin..end, renumbered for a corpus that starts at first_token."""
-        kept = np.flatnonzero((self.sentences >= begin) & (self.sentences < end))
-        lines = [self.lines[i] for i in kept.tolist()]
-        return Extras(self.sentences[kept] - begin, self.tokens[kept] - first_token, lines)
+        inside = np.flatnonzero((self.sentences >= begin) & (self.sentences < end))
+        lines = [self.lines[i] for i in inside.tolist()]
+        return Extras(self.sentences[inside] - begin, self.tokens[inside] - first_token, lines)
 
 
 def columns_named(name: str, columns: Container[str]) -> tuple[str, ...]:
@@ -353,8 +353,8 @@ class Corpus:
 
     def __post_init__(self) -> None:
         if name := next((name for name in self.columns if isinstance(name, str) and not is_text(name)), None):
-            why = f"column {name!r} has a name that is not valid UTF-8; rename it"
-            raise CorpusError(self.source, None, why)
+            reason = f"column {name!r} has a name that is not valid UTF-8; rename it"
+            raise CorpusError(self.source, None, reason)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -386,23 +386,23 @@ class Corpus:
         CorpusError
             If there is no such column.
         """
-        first, *more = columns_named(name, self.columns)
-        if more:
-            one = self.column(first)
-            if cut := next((value for value in one.values if JOINT in value), None):
-                why = f"column {first!r} has the value {cut!r}; only the second column of {name!r} may have {JOINT!r}"
-                raise CorpusError(self.source, None, why)
-            return one.joined(self.column(more[0]))
-        found = self.columns.get(name) if isinstance(name, str) else None
-        if isinstance(found, Column):
-            return found
-        if found is not None:
+        first, *further = columns_named(name, self.columns)
+        if further:
+            joint = self.column(first)
+            if cut := next((value for value in joint.values if JOINT in value), None):
+                text = f"column {first!r} has the value {cut!r}; only the second column of {name!r} may have {JOINT!r}"
+                raise CorpusError(self.source, None, text)
+            return joint.joined(self.column(further[0]))
+        match = self.columns.get(name) if isinstance(name, str) else None
+        if isinstance(match, Column):
+            return match
+        if match is not None:
             raise CorpusError(self.source, None, f"column {name!r} contains attributes, not one string per token")
-        why = f"no column {name!r}; the columns are {', '.join(self.columns)}"
+        text = f"no column {name!r}; the columns are {', '.join(self.columns)}"
         if "form" in self.columns and isinstance(name, str):  # CoNLL-U
-            own = "upos" if name in ("pos", "label") else "form"
-            why += f": read the file with columns='{name}={own},...'"
-        raise CorpusError(self.source, None, why)
+            synonym = "upos" if name in ("pos", "label") else "form"
+            text += f": read the file with columns='{name}={synonym},...'"
+        raise CorpusError(self.source, None, text)
 
     def with_column(self, name: str, column: Column | BagColumn) -> Corpus:
         """Make a corpus with one column added or replaced; ``upos+feats`` stands for both columns.
@@ -466,8 +466,8 @@ class Corpus:
         if not isinstance(other, Corpus):
             return NotImplemented
         if set(self.columns) != set(other.columns):
-            why = f"columns {', '.join(other.columns)} differ from {', '.join(self.columns)}; use the same column names"
-            raise CorpusError(other.source, None, why)
+            text = f"columns {', '.join(other.columns)} differ from {', '.join(self.columns)}; use the same names"
+            raise CorpusError(other.source, None, text)
         for name, column in self.columns.items():
             if type(column) is not type(other.columns[name]):
                 raise CorpusError("", None, f"column {name!r} has attributes in one corpus and strings in the other")
@@ -544,15 +544,15 @@ class Corpus:
     def _numbers(self, indices: npt.ArrayLike) -> Longs:
         """Numbers of sentences, checked."""
         try:
-            found = np.asarray(indices)
+            array = np.asarray(indices)
         except (TypeError, ValueError):
-            found = np.empty(0, object)
-        if found.shape == (0,):
+            array = np.empty(0, object)
+        if array.shape == (0,):
             return np.empty(0, np.int64)
-        if found.ndim != 1 or found.dtype.kind not in "iu" or found.min() < -len(self) or found.max() >= len(self):
-            wanted = f"sentence indices from 0 to {len(self) - 1}"
-            raise ArgumentError(f"indices must be {wanted}, not {reprlib.repr(indices)}")
-        return found.astype(np.int64)
+        if array.ndim != 1 or array.dtype.kind not in "iu" or array.min() < -len(self) or array.max() >= len(self):
+            expected = f"sentence indices from 0 to {len(self) - 1}"
+            raise ArgumentError(f"indices must be {expected}, not {reprlib.repr(indices)}")
+        return array.astype(np.int64)
 
     def chunks(self) -> Iterator[Corpus]:
         """Iterate over the sentences in runs that fit into memory; here the whole corpus.
@@ -585,12 +585,12 @@ class Corpus:
         order = _shuffled(len(self), seed)
         return self.take(np.sort(order[:cut])), self.take(np.sort(order[cut:]))
 
-    def folds(self, k: int, *, seed: int | None = None) -> Iterator[tuple[Corpus, Corpus]]:
+    def folds(self, folds: int, *, seed: int | None = None) -> Iterator[tuple[Corpus, Corpus]]:
         """Split for k-fold cross-validation.
 
         Parameters
         ----------
-        k
+        folds
             Number of folds.
         seed
             Seed for shuffling first (default: no shuffling).
@@ -600,16 +600,16 @@ class Corpus:
         tuple[Corpus, Corpus]
             Training and test corpus of a fold; the test corpora together have every sentence once.
         """
-        return ((self.take(train), self.take(test)) for train, test in fold_numbers(len(self), k, seed))
+        return ((self.take(train), self.take(test)) for train, test in fold_numbers(len(self), folds, seed))
 
 
-def fold_numbers(n: int, k: int, seed: int | None) -> Iterator[tuple[Longs, Longs]]:
-    """Sentence numbers of k pairs (train, test); each of n sentences is in one test part."""
-    k = whole_number("k", k, 2, max(2, n), ", the number of sentences")
+def fold_numbers(n: int, folds: int, seed: int | None) -> Iterator[tuple[Longs, Longs]]:
+    """Sentence numbers of ``folds`` pairs (train, test); each of n sentences is in one test part."""
+    folds = whole_number("folds", folds, 2, max(2, n), ", the number of sentences")
     order = np.arange(n) if seed is None else _shuffled(n, seed)
-    for i in range(k):
+    for i in range(folds):
         held_out = np.zeros(n, bool)
-        held_out[order[i::k]] = True
+        held_out[order[i::folds]] = True
         yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
 
@@ -642,15 +642,15 @@ def labels_of(corpus: Corpus, target: str, otherwise: str = "") -> Column:
         If a label is missing. ``otherwise`` says what else to do than to add it.
     """
     column = corpus.column(target)
-    is_joint, nothing = len(columns_named(target, corpus.columns)) == 2, no_labels(corpus, target)
+    is_joint, absent = len(columns_named(target, corpus.columns)) == 2, no_labels(corpus, target)
     firsts = (value.partition(JOINT)[0] if is_joint else value for value in column.values)
-    empty = [v for v, first in enumerate(firsts) if first in nothing]
+    empty = [v for v, first in enumerate(firsts) if first in absent]
     for chunk in corpus.chunks() if empty else ():
         missing = np.flatnonzero(np.isin(chunk.column(target).codes, empty))
         if len(missing):
             line = None if chunk.lines is None else int(chunk.lines[missing[0]])
-            why = f"no label in column {target!r}; add it or remove the sentence{', ' * bool(otherwise)}{otherwise}"
-            raise CorpusError(chunk.source, line, why)
+            reason = f"no label in column {target!r}; add it or remove the sentence{', ' * bool(otherwise)}{otherwise}"
+            raise CorpusError(chunk.source, line, reason)
     return column
 
 

@@ -25,10 +25,10 @@ def parse_crfsuite(text: bytes, source: str, layout: Layout) -> Corpus:
     """The corpus in the bytes of a data file; its columns are attributes and label unless two other names are given."""
     names = layout.names or COLUMNS
     if len(names) != 2:
-        why = f"{len(names)} column names; CRFsuite data files have two columns: attributes,label"
-        raise CorpusError(source, None, why)
+        reason = f"{len(names)} column names; CRFsuite data files have two columns: attributes,label"
+        raise CorpusError(source, None, reason)
     attributes, labels = names
-    bags, found = list[list[dict[str, float]]](), list[list[str]]()
+    bags, label_lists = list[list[dict[str, float]]](), list[list[str]]()
     lines, ended = list[int](), True
     for number, line in enumerate(decoded(text, source).split("\n"), 1):
         label, *fields = line.removesuffix("\r").split("\t")
@@ -36,16 +36,16 @@ def parse_crfsuite(text: bytes, source: str, layout: Layout) -> Corpus:
             ended = True
             continue
         if label.startswith("@"):
-            why = f"{label}: sentence weights in the file are not supported; use train(sample_weight=...)"
-            raise CorpusError(source, number, why)
+            reason = f"{label}: sentence weights in the file are not supported; use train(sample_weight=...)"
+            raise CorpusError(source, number, reason)
         if ended:
             bags.append([])
-            found.append([])
+            label_lists.append([])
             lines.append(number)
             ended = False
         bags[-1].append(_bag(fields, source, number))
-        found[-1].append(label)
-    return from_mapping({attributes: bags, labels: found}, None, Origin(source, lines))
+        label_lists[-1].append(label)
+    return from_mapping({attributes: bags, labels: label_lists}, None, Origin(source, lines))
 
 
 def _bag(fields: Sequence[str], source: str, number: int) -> dict[str, float]:
@@ -54,12 +54,12 @@ def _bag(fields: Sequence[str], source: str, number: int) -> dict[str, float]:
     for field in fields:
         name, value = field, 1.0
         if colon := _VALUE.search(field):
-            name, said = field[: colon.end() - 1], field[colon.end() :]
+            name, digits = field[: colon.end() - 1], field[colon.end() :]
             try:
-                value = float(said)
+                value = float(digits)
             except ValueError:
-                why = f"{said!r} is not a number, the value of an attribute; escape a colon in a name as \\:"
-                raise CorpusError(source, number, why) from None
+                reason = f"{digits!r} is not a number, the value of an attribute; escape a colon in a name as \\:"
+                raise CorpusError(source, number, reason) from None
         name = _ESCAPED.sub(r"\1", name)
         bag[name] = bag.get(name, 0.0) + value
     return bag

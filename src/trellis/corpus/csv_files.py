@@ -30,34 +30,34 @@ def parse_csv(text: bytes, source: str, layout: Layout) -> Corpus:
     head = [name.strip() for name in head[numbered:]]
     if len(set(head)) < len(head) or "" in head:
         raise CorpusError(source, line, "the first row must contain the column names, each once")
-    marked = layout.sentence or next((name for name in head if name.lower() in SENTENCE), None)
-    chosen = layout.names or head
-    for name in (*chosen, *((marked,) if marked else ())):
+    key = layout.sentence or next((name for name in head if name.lower() in SENTENCE), None)
+    selection = layout.names or head
+    for name in (*selection, *((key,) if key else ())):
         if name not in head:
             raise CorpusError(source, line, f"no column {name!r}; the columns are {', '.join(head)}")
-    place = head.index(marked) if marked else 0
+    place = head.index(key) if key else 0
     tokens, lines, begins, n_gaps = list[list[str]](), list[int](), dict[object, int](), 0
-    before: object = None
+    previous: object = None
     for line, row in rows:
         if not any(row):
             n_gaps += 1
             continue
         row = row[numbered:]
         if len(row) != len(head):
-            why = f"{len(row)} fields, but the header row has {len(head)}; quote fields that contain commas"
-            raise CorpusError(source, line, why)
+            reason = f"{len(row)} fields, but the header row has {len(head)}; quote fields that contain commas"
+            raise CorpusError(source, line, reason)
         mark: object = n_gaps
-        if marked:
+        if key:
             mark = row[place] = row[place] or (tokens[-1][place] if tokens else "")
-        if mark != before:
+        if mark != previous:
             if mark in begins:
-                why = f"rows of one sentence by {marked!r} are not contiguous; sort the table by this column"
-                raise CorpusError(source, line, why)
+                reason = f"rows of one sentence by {key!r} are not contiguous; sort the table by this column"
+                raise CorpusError(source, line, reason)
             begins[mark] = len(tokens)
-        before = mark
+        previous = mark
         tokens.append(row)
         lines.append(line)
-    columns = {name: Column.of([row[head.index(name)] for row in tokens]) for name in chosen}
+    columns = {name: Column.of([row[head.index(name)] for row in tokens]) for name in selection}
     return Corpus(columns, np.array([*begins.values(), len(tokens)], np.int64), source, np.array(lines, np.int64))
 
 

@@ -23,14 +23,14 @@ BRACKETS = (".trees", ".tree", ".mrg", ".ptb")  # extensions of files of constit
 class EmptyError(CorpusError):
     """A file without tokens."""
 
-    def __init__(self, path: str, line: int | None = None, why: str = NO_TOKENS) -> None:
-        super().__init__(path, line, why)
+    def __init__(self, path: str, line: int | None = None, reason: str = NO_TOKENS) -> None:
+        super().__init__(path, line, reason)
 
 
-def kept(found: Iterable[T | CorpusError], lenient: bool) -> tuple[list[T], list[CorpusError]]:
+def kept(results: Iterable[T | CorpusError], lenient: bool) -> tuple[list[T], list[CorpusError]]:
     """Return the readable items, with ``lenient`` also the errors of skipped items; otherwise raise the first error."""
     examples, skipped = list[T](), list[CorpusError]()
-    for item in found:
+    for item in results:
         if not isinstance(item, CorpusError):
             examples.append(item)
         elif lenient:
@@ -79,11 +79,11 @@ def reading(path: str) -> Iterator[BinaryIO]:
     except EOFError:
         raise CorpusError(name, None, "the gzip file is truncated; download or compress it again") from None
     except (gzip.BadGzipFile, zlib.error):
-        why = "not a valid gzip file; drop the .gz from its name or compress it again"
-        raise CorpusError(name, None, why) from None
+        reason = "not a valid gzip file; drop the .gz from its name or compress it again"
+        raise CorpusError(name, None, reason) from None
     except OSError as error:
-        shown, why = file_reason(name, error)
-        raise CorpusError(shown, None, why) from None
+        label, reason = file_reason(name, error)
+        raise CorpusError(label, None, reason) from None
 
 
 def read_bytes(path: str) -> bytes:
@@ -92,8 +92,8 @@ def read_bytes(path: str) -> bytes:
         try:
             return file.read()
         except MemoryError:
-            why = "does not fit into memory; read it in blocks with trellis.stream"
-            raise CorpusError(message_name(path), None, why) from None
+            reason = "does not fit into memory; read it in blocks with trellis.stream"
+            raise CorpusError(message_name(path), None, reason) from None
 
 
 def decoded(text: bytes, source: str) -> str:
@@ -106,7 +106,7 @@ def decoded(text: bytes, source: str) -> str:
 
 def writing_whole(path: str) -> AbstractContextManager[Path]:
     """Open a temporary file that replaces ``path`` at the end of the block; CorpusError if this fails."""
-    return replacing(path, lambda why: CorpusError(path, None, f"cannot be written: {why}"))
+    return replacing(path, lambda reason: CorpusError(path, None, f"cannot be written: {reason}"))
 
 
 def write_bytes(path: str, content: bytes) -> None:

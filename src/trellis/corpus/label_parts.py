@@ -16,10 +16,10 @@ from trellis._support.errors import ArgumentError
 
 def check_separator(label_parts: Any) -> str:
     """The separator of the parts of a label; ArgumentError if it is invalid."""
-    wanted = "the separator of the parts of a label, such as '|'"
+    expected = "the separator of the parts of a label, such as '|'"
     if label_parts == "":
-        raise ArgumentError(f"label_parts must be {wanted}, not ''")
-    return instance("label_parts", label_parts, str, wanted)
+        raise ArgumentError(f"label_parts must be {expected}, not ''")
+    return instance("label_parts", label_parts, str, expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class LabelParts:
         counts = Counter(name for names in parts for name in names)
         number = {name: i for i, name in enumerate((name for name, n in counts.items() if n > 1), len(labels))}
         columns = [sorted(number[name] for name in names if name in number) for names in parts]
-        flat = np.array([column for some in columns for column in some], np.int32)
-        return cls(separator, tuple(number), starts_of([len(some) for some in columns]), flat) if number else None
+        flat = np.array([column for numbers in columns for column in numbers], np.int32)
+        return cls(separator, tuple(number), starts_of([len(numbers) for numbers in columns]), flat) if number else None
 
     @property
     def arrays(self) -> tuple[Longs, Ints]:

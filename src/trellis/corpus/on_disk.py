@@ -30,8 +30,8 @@ class DiskCorpus(Corpus):
 
     def column(self, name: str) -> Column:
         """Get one column; ``upos+feats`` joins two columns."""
-        whole = self.joined.get(name) if isinstance(name, str) else None
-        return whole if whole is not None and len(whole.codes) == self.n_tokens else Corpus.column(self, name)
+        joint = self.joined.get(name) if isinstance(name, str) else None
+        return joint if joint is not None and len(joint.codes) == self.n_tokens else Corpus.column(self, name)
 
     def chunks(self) -> Iterator[Corpus]:
         """Iterate over chunks of about `CHUNK` tokens; a chunk has sentences of one file only."""
@@ -71,10 +71,10 @@ class _Values:
     def add(self, codes: Ints, values: Strings) -> None:
         """Write the numbers of a block's values; new ones get the next numbers."""
         # Only values that occur, in order of their numbers in the block: a slice shares the values of the whole corpus.
-        used = np.flatnonzero(np.bincount(codes, minlength=len(values)))
+        present = np.flatnonzero(np.bincount(codes, minlength=len(values)))
         of_value = np.full(len(values), -1, np.int32)
         numbers = self.numbers
-        of_value[used] = [numbers.setdefault(value, len(numbers)) for value in values.take(used)]
+        of_value[present] = [numbers.setdefault(value, len(numbers)) for value in values.take(present)]
         self.codes.add(of_value[codes])
 
     def column(self) -> Column:
@@ -134,15 +134,15 @@ def on_disk(blocks: Iterator[Corpus], source: str, disk: Disk) -> Corpus:
                 n: (_Attributes if isinstance(c, BagColumn) else _Values)(disk) for n, c in block.columns.items()
             }
         if list(columns) != list(block.columns):
-            found, wanted = ", ".join(block.columns), ", ".join(columns)
+            names, needed = ", ".join(block.columns), ", ".join(columns)
             raise CorpusError(
-                block.source, None, f"the columns are {found}, but {wanted} in other files; use the same column names"
+                block.source, None, f"the columns are {names}, but {needed} in other files; use the same column names"
             )
         for name, column in block.columns.items():
             values = columns[name]
             if isinstance(column, BagColumn) != isinstance(values, _Attributes):
-                why = f"column {name!r} has attributes in one file and strings in another"
-                raise CorpusError(block.source, None, why)
+                reason = f"column {name!r} has attributes in one file and strings in another"
+                raise CorpusError(block.source, None, reason)
             if isinstance(column, Column):
                 values.add(column.codes, column.values)
             elif isinstance(values, _Attributes):

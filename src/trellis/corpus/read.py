@@ -204,11 +204,11 @@ class TrainingFile:
             if len(names) == n_columns:
                 return names
         ten = "the ten of CoNLL-U"
-        shown = ten if self.columns == CONLLU_NAMES else f"{len(self.columns)} ({', '.join(self.columns)})"
-        found = "1 column" if n_columns == 1 else f"{n_columns} columns"
-        text = ", or running text with tag_text or --text" if len(self.inputs) == 1 else ""
-        why = f"{found}, but the model was trained on {shown}; read the file with columns=...{text}"
-        raise CorpusError(source, None, why)
+        expected = ten if self.columns == CONLLU_NAMES else f"{len(self.columns)} ({', '.join(self.columns)})"
+        actual = "1 column" if n_columns == 1 else f"{n_columns} columns"
+        text = ", or raw text with tag_text or --text" if len(self.inputs) == 1 else ""
+        reason = f"{actual}, but the model was trained on {expected}; read the file with columns=...{text}"
+        raise CorpusError(source, None, reason)
 
 
 def format_of(path: str, like: str | None = None) -> str:
@@ -330,8 +330,8 @@ def read_examples(corpus: Any, y: Any = None, *, target: str = "label", like: Tr
 
     if isinstance(corpus, (str, os.PathLike, CorpusStream)) or hasattr(corpus, "read"):
         raise ArgumentError("y is for sentences in memory; the labels of a file are a column: omit y")
-    named = isinstance(corpus, (Corpus, Mapping)) or is_table(corpus)
-    return with_labels(read(corpus) if named else from_tokens(corpus, None if like is None else like.names), target, y)
+    keyed = isinstance(corpus, (Corpus, Mapping)) or is_table(corpus)
+    return with_labels(read(corpus) if keyed else from_tokens(corpus, None if like is None else like.names), target, y)
 
 
 def is_table(source: Any) -> bool:

@@ -114,24 +114,24 @@ def spans(labels: Sequence[str], scheme: str | None = None) -> list[Span]:
     [Span(label='NP', start_token=0, end_token=2), Span(label='VP', start_token=3, end_token=4)]
     """
     if scheme is not None:
-        known = _letters(scheme_named(scheme))
-        if foreign := next((label for label in labels if label.partition("-")[0] not in known), None):
+        letters = _letters(scheme_named(scheme))
+        if foreign := next((label for label in labels if label.partition("-")[0] not in letters), None):
             raise CorpusError("", None, f"label {foreign!r} is not a label of the scheme {scheme}")
-    found: list[Span] = []
-    begin, before, kind = 0, OUTSIDE, ""
+    spans_of: list[Span] = []
+    begin, previous, kind = 0, OUTSIDE, ""
     for t, label in enumerate([*labels, OUTSIDE]):
-        letter, here = split_label(label)
-        if starts_anew(before, kind, letter, here):
-            if before != OUTSIDE:
-                found.append(Span(kind, begin, t))
+        letter, type_here = split_label(label)
+        if starts_anew(previous, kind, letter, type_here):
+            if previous != OUTSIDE:
+                spans_of.append(Span(kind, begin, t))
             begin = t
-        before, kind = letter, here
-    return found
+        previous, kind = letter, type_here
+    return spans_of
 
 
-def starts_anew(before: str, kind: str, letter: str, here: str) -> bool:
+def starts_anew(previous: str, kind: str, letter: str, current: str) -> bool:
     """Whether a span ends or begins between two neighbours, by conlleval's rules; letters as in IOBES."""
-    return before in ("E", "S", OUTSIDE) or letter in ("B", "S", OUTSIDE) or kind != here
+    return previous in ("E", "S", OUTSIDE) or letter in ("B", "S", OUTSIDE) or kind != current
 
 
 def labels_of(spans: Iterable[Span], n_tokens: int, scheme: str) -> list[str]:
@@ -171,10 +171,10 @@ def labels_of(spans: Iterable[Span], n_tokens: int, scheme: str) -> list[str]:
             marks = [letters.first, *[letters.inside] * (end - begin - 2), letters.last]
         labels[begin:end] = [joined(mark, kind) for mark in marks]
     if scheme in MARKERS:
-        for one, other in pairwise(ordered):
-            if one.end_token == other.start_token and one.label == other.label:
-                marked = other.start_token if scheme == "iob1" else one.end_token - 1
-                labels[marked] = joined(MARKERS[scheme], one.label)
+        for current, following in pairwise(ordered):
+            if current.end_token == following.start_token and current.label == following.label:
+                first = following.start_token if scheme == "iob1" else current.end_token - 1
+                labels[first] = joined(MARKERS[scheme], current.label)
     return labels
 
 
@@ -226,34 +226,34 @@ def check(labels: Sequence[str], scheme: str) -> int | None:
     1
     """
     line: list[str | None] = [None, *labels, None]
-    for t, (before, label) in enumerate(pairwise(line)):
-        if not allowed_transition(scheme, before, label):
+    for t, (previous, label) in enumerate(pairwise(line)):
+        if not allowed_transition(scheme, previous, label):
             return t
     return None
 
 
-def allowed_transition(scheme: str, before: str | None, label: str | None) -> bool:
+def allowed_transition(scheme: str, previous: str | None, label: str | None) -> bool:
     """Whether a label may follow another; None before the first label and after the last.
 
     Label sequences all of whose transitions are allowed are exactly those that ``labels_of`` gives.
     """
     scheme = scheme_named(scheme)
-    known = _letters(scheme)
-    if any(side is not None and side.partition("-")[0] not in known for side in (before, label)):
+    letters = _letters(scheme)
+    if any(side is not None and side.partition("-")[0] not in letters for side in (previous, label)):
         return False
-    letter_before, kind_before = split_label(OUTSIDE if before is None else before)
+    letter_before, kind_before = split_label(OUTSIDE if previous is None else previous)
     letter, kind = split_label(OUTSIDE if label is None else label)
-    same = kind == kind_before and OUTSIDE not in (letter, letter_before)
+    is_same = kind == kind_before and OUTSIDE not in (letter, letter_before)
     if scheme == "iob1":
-        return letter != "B" or same
+        return letter != "B" or is_same
     if scheme == "ioe1":
-        return letter_before != "E" or same
+        return letter_before != "E" or is_same
     goes_on, unfinished = letter in ("I", "E"), letter_before in ("B", "I")
     if scheme == "iob2":
-        return same or not goes_on
+        return is_same or not goes_on
     if scheme == "ioe2":
-        return same or not unfinished
-    return (same and goes_on) if unfinished else not goes_on
+        return is_same or not unfinished
+    return (is_same and goes_on) if unfinished else not goes_on
 
 
 def belongs(label: str, scheme: str) -> bool:
@@ -320,7 +320,7 @@ class SpanReading:
     def of(cls, labels: Sequence[str], *more: Sequence[str]) -> SpanReading:
         """Make the table of these labels and the types of ``more``; CorpusError if one is not O or like B-NP."""
         parsed = [split_label(label) for label in labels]
-        others = [split_label(label) for some in more for label in some]
+        others = [split_label(label) for sequence in more for label in sequence]
         types = sorted({kind for letter, kind in [*parsed, *others] if letter != OUTSIDE})
         number = {kind: i for i, kind in enumerate(types)}
         letters = np.array([_LETTERS.index(letter) for letter, _ in parsed], np.int64)

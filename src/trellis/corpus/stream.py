@@ -90,12 +90,12 @@ def submit(pool: ThreadPoolExecutor, task: Callable[[], T]) -> Future[T]:
     try:
         return pool.submit(task)
     except RuntimeError:  # the pool could not start a thread; an existing thread may do the work a second time
-        done = Future[T]()
+        future = Future[T]()
         try:
-            done.set_result(task())
+            future.set_result(task())
         except Exception as error:
-            done.set_exception(error)
-        return done
+            future.set_exception(error)
+        return future
 
 
 def pieces_of_path(path: str, layout: Layout, piece_bytes: int = 1 << 22) -> Iterator[Piece]:
@@ -140,26 +140,26 @@ def _piece(text: _Text, source: str, layout: Layout) -> Piece:
 
 def _texts(file: BinaryIO, piece_bytes: int, *, first: int) -> Iterator[_Text]:
     """Cut the file after blank lines once about ``piece_bytes`` are read (fewer at first) or the input pauses."""
-    line, blocks, size, wanted = 1, list[bytes](), 0, first
+    line, blocks, size, size_limit = 1, list[bytes](), 0, first
     read = getattr(file, "read1", file.read)
-    while block := read(max(wanted - size, 1)):
+    while block := read(max(size_limit - size, 1)):
         blocks.append(block)
         size += len(block)
-        pauses = size < wanted and not _has_more(file)
-        if size < wanted and not pauses:
+        pauses = size < size_limit and not _has_more(file)
+        if size < size_limit and not pauses:
             continue
-        rest = b"".join(blocks)
-        cut = end.end() if (end := UP_TO_BLANK_LINE.match(rest)) else 0
+        data = b"".join(blocks)
+        cut = end.end() if (end := UP_TO_BLANK_LINE.match(data)) else 0
         if cut:
-            text = rest[:cut]
+            text = data[:cut]
             yield _Text(text, line, pauses)
             line += text.count(b"\n")
-            wanted = min(2 * wanted, piece_bytes)
+            size_limit = min(2 * size_limit, piece_bytes)
         elif not pauses:
-            wanted *= 2  # a sentence longer than a piece: doubling keeps the search for its end linear
-        blocks, size = [rest[cut:]], size - cut
-    if rest := b"".join(blocks):
-        yield _Text(rest, line, pauses=False, ends=True)
+            size_limit *= 2  # a sentence longer than a piece: doubling keeps the search for its end linear
+        blocks, size = [data[cut:]], size - cut
+    if data := b"".join(blocks):
+        yield _Text(data, line, pauses=False, ends=True)
 
 
 def _has_more(file: BinaryIO) -> bool:
@@ -185,22 +185,22 @@ class Files:
 
     def blocks(self) -> Iterator[tuple[Corpus, int]]:
         """Iterate over blocks of sentences, each with the number of bytes read so far."""
-        done = 0
+        total = 0
         for path, n_bytes in zip(self.paths, self.sizes, strict=True):
-            own, read, columns = self.shape.of(path), 0, self.columns
-            if own.format == "parquet":
+            shape, read, columns = self.shape.of(path), 0, self.columns
+            if shape.format == "parquet":
                 from trellis.corpus.tables import parquet_blocks
 
                 for block in parquet_blocks(path, columns, self.shape.sentence, self.block_bytes):
-                    yield block, done
-            elif own.format in ("conll", "conllu"):
-                for piece in pieces_of_path(path, own.layout(columns), self.block_bytes):
+                    yield block, total
+            elif shape.format in ("conll", "conllu"):
+                for piece in pieces_of_path(path, shape.layout(columns), self.block_bytes):
                     # Uncompressed text may be larger than the file.
                     read = min(read + len(piece.text), n_bytes)
-                    yield choose(piece.corpus, columns) if piece.corpus.columns else piece.corpus, done + read
+                    yield choose(piece.corpus, columns) if piece.corpus.columns else piece.corpus, total + read
             else:
-                yield read_file(path, own, columns), done + n_bytes
-            done += n_bytes
+                yield read_file(path, shape, columns), total + n_bytes
+            total += n_bytes
 
     def run(self, first: int, last: int | None = None) -> Files:
         """The files first..last."""
@@ -261,9 +261,9 @@ class CorpusStream:
 
         def blocks() -> Iterator[Corpus]:
             assert self.files is not None
-            for block, done in self.files.blocks():
+            for block, n_bytes in self.files.blocks():
                 if progress is not None:
-                    progress(done, sum(self.files.sizes))
+                    progress(n_bytes, sum(self.files.sizes))
                 if len(block):
                     yield block
 
@@ -273,8 +273,8 @@ class CorpusStream:
         try:
             blocks = iter(self._open())
         except TypeError as error:
-            why = f"a stream needs a function without arguments that returns corpora ({error})"
-            raise CorpusError(self.source, None, why) from error
+            reason = f"a stream needs a function without arguments that returns corpora ({error})"
+            raise CorpusError(self.source, None, reason) from error
         for block in blocks:
             corpus = block if isinstance(block, Corpus) else read(block)
             if len(corpus):
@@ -342,16 +342,16 @@ def stream(
         if columns is not None:
             raise ArgumentError("columns has no effect on a function that returns blocks; omit it")
         return CorpusStream(source, "<blocks>", temporary)
-    given = [source] if isinstance(source, str | os.PathLike) else source
-    if not isinstance(given, list | tuple) or not all(isinstance(name, str | os.PathLike) for name in given):
+    sources = [source] if isinstance(source, str | os.PathLike) else source
+    if not isinstance(sources, list | tuple) or not all(isinstance(name, str | os.PathLike) for name in sources):
         raise CorpusError("", None, f"a stream needs file names or a function that returns blocks, not {source!r}")
-    paths = [path for name in given for path in matching_files(file_path("source", name))]
+    paths = [path for name in sources for path in matching_files(file_path("source", name))]
     for path in paths:
         shape.check_format(path, format or format_of(path))
 
     sizes = tuple(Path(path).stat().st_size if Path(path).is_file() else 0 for path in paths)
     files = Files(tuple(paths), sizes, shape, names, size)
-    return CorpusStream(lambda: (block for block, _ in files.blocks()), ", ".join(map(str, given)), temporary, files)
+    return CorpusStream(lambda: (block for block, _ in files.blocks()), ", ".join(map(str, sources)), temporary, files)
 
 
 def matching_files(name: str) -> list[str]:
@@ -360,7 +360,7 @@ def matching_files(name: str) -> list[str]:
         raise CorpusError("<stdin>", None, "standard input can be read only once; give files")
     if Path(name).exists() or not glob.has_magic(name):
         return [name]
-    found = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
-    if not found:
+    matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
+    if not matches:
         raise CorpusError(name, None, "no file matches this pattern")
-    return found
+    return matches

@@ -47,20 +47,20 @@ def parquet_blocks(path: str, names: Sequence[str] | None, sentence: str | None,
 
     with reading(path) as file, _reading_format(path, "parquet"):
         rows = pyarrow.parquet.ParquetFile(file)
-        wanted = None if names is None else [*names, *((sentence,) if sentence else ())]
-        kept, first = list[Any](), 0  # rows read but not yet in a block; number of the first of them
-        for batch in rows.iter_batches(1024, columns=wanted):
-            kept.append(batch)
-            if sum(one.nbytes for one in kept) < block_bytes:
+        selection = None if names is None else [*names, *((sentence,) if sentence else ())]
+        batches, first = list[Any](), 0  # rows read but not yet in a block; number of the first of them
+        for batch in rows.iter_batches(1024, columns=selection):
+            batches.append(batch)
+            if sum(one.nbytes for one in batches) < block_bytes:
                 continue
-            table = pa.Table.from_batches(kept)
+            table = pa.Table.from_batches(batches)
             table.validate(full=True)
             n = len(table) if sentence is None else _last_start(table, sentence, path)
             if n:
                 yield from_table(table.slice(0, n), names, sentence, path, first)
-            kept, first = table.slice(n).to_batches(), first + n
-        if kept:
-            yield from_table(pa.Table.from_batches(kept), names, sentence, path, first)
+            batches, first = table.slice(n).to_batches(), first + n
+        if batches:
+            yield from_table(pa.Table.from_batches(batches), names, sentence, path, first)
 
 
 def n_groups(path: str) -> int:
@@ -116,9 +116,9 @@ def predicted_columns(
     corpus = from_table(table, names, None, path, first_row)
     out = predicted(corpus)
     new = {name: column for name, column in out.columns.items() if column is not corpus.columns.get(name)}
-    made = corpus_to_arrow(replace(out, columns=new))
+    columns = corpus_to_arrow(replace(out, columns=new))
     narrow = any(pa.types.is_list(field.type) for field in table.schema)  # lists as the table has them
-    return made.cast(pa.schema([(name, pa.list_(pa.string())) for name in new])) if narrow else made
+    return columns.cast(pa.schema([(name, pa.list_(pa.string())) for name in new])) if narrow else columns
 
 
 def with_columns(table: pa.Table, new: pa.Table) -> pa.Table:
@@ -151,8 +151,8 @@ def _reading_format(path: str, format: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
-        why = f"not a readable {format} file ({_first_line(error)}); write it again or give its format"
-        raise CorpusError(path, None, why) from None
+        reason = f"not a readable {format} file ({_first_line(error)}); write it again or give its format"
+        raise CorpusError(path, None, reason) from None
 
 
 def from_table(
@@ -165,8 +165,8 @@ def from_table(
     try:
         return _from_arrow(_to_arrow(source), names, sentence, path, first_row)
     except (pa.ArrowException, ValueError) as error:  # pandas' frames with two columns of one name, too
-        why = f"not a table of strings or lists of strings ({_first_line(error)}); convert or write it again"
-        raise CorpusError(path, None, why) from None
+        reason = f"not a table of strings or lists of strings ({_first_line(error)}); convert or write it again"
+        raise CorpusError(path, None, reason) from None
 
 
 def _from_arrow(
@@ -174,20 +174,20 @@ def _from_arrow(
 ) -> Corpus:
     for name in (*(names or dict.fromkeys(table.column_names)), *((sentence,) if sentence is not None else ())):
         if (n := table.column_names.count(name)) != 1:
-            why = f"no column {name!r}" if n == 0 else f"{n} columns are named {name!r}; names must be unique"
-            raise CorpusError(path, None, f"{why}; the columns are {', '.join(map(str, table.column_names))}")
+            reason = f"no column {name!r}" if n == 0 else f"{n} columns are named {name!r}; names must be unique"
+            raise CorpusError(path, None, f"{reason}; the columns are {', '.join(map(str, table.column_names))}")
     table.validate(full=True)  # checks all offsets and strings; ArrowInvalid if the table is damaged
     table, _ = _with_class_names(table, path)
     # Tables may have further columns, such as numbers and names of sentences.
     lists = [field for field in table.schema if _is_list(field)]
     lists = [field for field in lists if _holds_strings(field.type.value_type)] or lists
     others = [name for name in table.column_names if name != sentence]
-    chosen = names or ([field.name for field in lists] if lists and sentence is None else others)
+    selection = names or ([field.name for field in lists] if lists and sentence is None else others)
     columns: dict[str, Column] = {}
     starts = np.zeros(1, np.int64)
     if sentence is not None:
         starts = _runs(table.column(sentence).combine_chunks(), sentence, path, first_row)
-    for name in chosen:
+    for name in selection:
         cells = table.column(name).combine_chunks()
         if sentence is None:
             cells, ends = _flatten(name, cells, path, first_row)
@@ -195,8 +195,8 @@ def _from_arrow(
             if not np.array_equal(starts, ends):
                 row = int(np.flatnonzero(np.diff(starts) != np.diff(ends))[0])
                 place = f"row {first_row + row} (counted from 0)"
-                why = f"{chosen[0]!r} and {name!r} differ in length; the lengths must be equal"
-                raise CorpusError(path, None, f"{place}: {why}")
+                reason = f"{selection[0]!r} and {name!r} differ in length; the lengths must be equal"
+                raise CorpusError(path, None, f"{place}: {reason}")
         columns[name] = _strings(name, cells, path, first_row)
     return Corpus(columns, starts, path)
 
@@ -206,12 +206,12 @@ def _with_class_names(table: pa.Table, path: str) -> tuple[pa.Table, bool]:
 
     Also returns whether the schema has such a description.
     """
-    said = (table.schema.metadata or {}).get(HUGGING_FACE)
-    if said is None:
+    metadata = (table.schema.metadata or {}).get(HUGGING_FACE)
+    if metadata is None:
         return table, False
     damaged = CorpusError(path, None, "the metadata of Hugging Face datasets is invalid; write the file again")
     try:
-        features = dict(json.loads(said)["info"]["features"])
+        features = dict(json.loads(metadata)["info"]["features"])
     except (ValueError, KeyError, TypeError):
         raise damaged from None
     for name, feature in features.items():
@@ -228,8 +228,8 @@ def _with_class_names(table: pa.Table, path: str) -> tuple[pa.Table, bool]:
         _reject_nulls(name, numbers, path)
         codes = numbers.to_numpy(zero_copy_only=False)
         if wrong := [code for code in np.unique(codes).tolist() if not 0 <= code < len(classes)]:
-            why = f"column {name!r} has class {wrong[0]}, but the classes are 0 to {len(classes) - 1}; write it again"
-            raise CorpusError(path, None, why)
+            text = f"column {name!r} has class {wrong[0]}, but the classes are 0 to {len(classes) - 1}; write it again"
+            raise CorpusError(path, None, text)
         words = pa.array(list(map(str, classes)), pa.large_string()).take(pa.array(codes, pa.int64()))
         if _is_list(cells):
             words = pa.LargeListArray.from_arrays(pa.array(starts_of(cells.value_lengths())), words)
@@ -280,15 +280,15 @@ def _to_arrow(source: Any) -> pa.Table:
 def _flatten(name: str, cells: pa.Array, path: str, first_row: int) -> tuple[pa.Array, Longs]:
     """Flatten a column of lists to its items and the offsets of lists."""
     if not _is_list(cells):
-        why = f"column {name!r} holds {cells.type}, not lists of strings; for one token per row give the"
-        raise CorpusError(path, None, f"{why} column with the sentence identifier: sentence=NAME, columns=NAMES")
+        reason = f"column {name!r} holds {cells.type}, not lists of strings; for one token per row give the"
+        raise CorpusError(path, None, f"{reason} column with the sentence identifier: sentence=NAME, columns=NAMES")
     _reject_nulls(name, cells, path, first=first_row)
     items, starts = cells.flatten(), starts_of(cells.value_lengths())
     if items.null_count:
         at = items.is_null().index(True).as_py()
         row = int(np.searchsorted(starts, at, "right")) - 1
-        why = f"misses value {at - starts[row]} of row {first_row + row} (both counted from 0)"
-        raise CorpusError(path, None, f"column {name!r} {why}; {MISSING}")
+        reason = f"misses value {at - starts[row]} of row {first_row + row} (both counted from 0)"
+        raise CorpusError(path, None, f"column {name!r} {reason}; {MISSING}")
     return items, starts
 
 
@@ -301,8 +301,8 @@ def _strings(name: str, items: pa.Array, path: str, first_row: int) -> Column:
     """Make a column of these items; ``first_row`` is the row of the first item if rows are tokens."""
     kind = items.type.value_type if pa.types.is_dictionary(items.type) else items.type
     if not _holds_strings(kind):
-        why = f"column {name!r} holds {kind}, not strings; convert it or select other columns with columns="
-        raise CorpusError(path, None, why)
+        reason = f"column {name!r} holds {kind}, not strings; convert it or select other columns with columns="
+        raise CorpusError(path, None, reason)
     _reject_nulls(name, items, path, first=first_row)
     wide = items.cast(pa.large_string())
     if isinstance(wide, pa.ChunkedArray):
@@ -325,8 +325,8 @@ def _runs(ids: pa.Array, name: str, path: str, first_row: int) -> Longs:
     _reject_nulls(name, ids, path, "fill it forward first (pandas: ffill)", first_row)
     changes, n_values = _changes(ids)
     if len(ids) and len(changes) + 1 != n_values:
-        why = f"rows of one sentence by {name!r} are not contiguous; sort the table by this column"
-        raise CorpusError(path, None, why)
+        reason = f"rows of one sentence by {name!r} are not contiguous; sort the table by this column"
+        raise CorpusError(path, None, reason)
     return np.unique([0, *changes, len(ids)]).astype(np.int64)
 
 

@@ -63,7 +63,7 @@ def tokenize(text: str, *, lines: bool = False) -> list[list[Token]]:
     return [
         sentence
         for begin, end in zip(begins, ends, strict=True)
-        for sentence in _sentences(_tokens(text, begin, end), whole=lines)
+        for sentence in _sentences(_tokens(text, begin, end), is_complete=lines)
     ]
 
 
@@ -128,17 +128,17 @@ def _tokens(text: str, begin: int, end: int) -> Iterator[Token]:
             yield Token(word[a:b], start + a, start + b)
 
 
-def _sentences(tokens: Iterator[Token], *, whole: bool) -> Iterator[list[Token]]:
-    """Group words by sentence; one sentence if ``whole``."""
+def _sentences(tokens: Iterator[Token], *, is_complete: bool) -> Iterator[list[Token]]:
+    """Group words by sentence; one sentence if ``is_complete``."""
     sentence: list[Token] = []
     ended = False  # whether the sentence can end here
     for token in tokens:
-        if ended and not whole:
-            apart = token.start > sentence[-1].end
-            if (not apart and token.text in _CLOSING) or _END.issuperset(token.text):
+        if ended and not is_complete:
+            is_gap = token.start > sentence[-1].end
+            if (not is_gap and token.text in _CLOSING) or _END.issuperset(token.text):
                 sentence.append(token)
                 continue
-            if sentence[-1].text in _ALWAYS_ENDS or (apart and _begins(token.text, sentence)):
+            if sentence[-1].text in _ALWAYS_ENDS or (is_gap and _begins(token.text, sentence)):
                 yield sentence
                 sentence = []
             ended = False
@@ -150,8 +150,8 @@ def _sentences(tokens: Iterator[Token], *, whole: bool) -> Iterator[list[Token]]
 
 def _begins(word: str, sentence: list[Token]) -> bool:
     """Whether a word can begin a new sentence after text that may end in an abbreviation."""
-    before = sentence[-1].text
-    if len(before) > 1 and before[-1] == "." and before[0].isalpha():
+    previous = sentence[-1].text
+    if len(previous) > 1 and previous[-1] == "." and previous[0].isalpha():
         return _STARTER.fullmatch(word) is not None
     if word[0].islower():  # as everywhere in a text without capitals
         return sentence[0].text[0].islower()

@@ -83,17 +83,17 @@ class PhraseTree:
         list[tuple[str, int, int]]
             Label, first word, and the word after the last one.
         """
-        found, at, open_ = list[tuple[str, int, int]](), 0, list[PhraseTree | int]([self])
+        phrases, at, open_ = list[tuple[str, int, int]](), 0, list[PhraseTree | int]([self])
         while open_:
             node = open_.pop()
             if isinstance(node, int):  # end of the phrase
-                found[node] = (*found[node][:2], at)
+                phrases[node] = (*phrases[node][:2], at)
             elif node.is_tag:
                 at += 1
             else:
-                open_ += [len(found), *reversed(node.children)]
-                found.append((node.label, at, at))
-        return found
+                open_ += [len(phrases), *reversed(node.children)]
+                phrases.append((node.label, at, at))
+        return phrases
 
     def pieces(self) -> list[str]:
         """Format the brackets as one string per word, as in the columns of the CoNLL tasks: ``(S(NP*``, ``*)``.
@@ -103,12 +103,12 @@ class PhraseTree:
         list[str]
             One string per word.
         """
-        opened, closed = [""] * len(self.words), [""] * len(self.words)
+        prefixes, closed = [""] * len(self.words), [""] * len(self.words)
         for label, begin, end in self.spans():
             if begin < end:
-                opened[begin] += f"({label}"
+                prefixes[begin] += f"({label}"
                 closed[end - 1] += ")"
-        return [f"{left}*{right}" for left, right in zip(opened, closed, strict=True)]
+        return [f"{left}*{right}" for left, right in zip(prefixes, closed, strict=True)]
 
     def clean(self) -> PhraseTree | None:
         """Normalise the tree for training: no traces, no function tags (NP for NP-SBJ-1), TOP as root.
@@ -118,12 +118,12 @@ class PhraseTree:
         PhraseTree | None
             The tree; None if it has only traces.
         """
-        kept = _without_traces(self)
-        if kept is None:
+        tree = _without_traces(self)
+        if tree is None:
             return None
-        if kept.is_tag or self.label not in ROOTS:
-            return PhraseTree(ROOT, (kept,))
-        return PhraseTree(ROOT, kept.children)
+        if tree.is_tag or self.label not in ROOTS:
+            return PhraseTree(ROOT, (tree,))
+        return PhraseTree(ROOT, tree.children)
 
     def __str__(self) -> str:
         """The tree in brackets, on one line."""
@@ -155,5 +155,5 @@ def escaped(word: str) -> str:
 def _without_traces(tree: PhraseTree) -> PhraseTree | None:
     if tree.is_tag:
         return None if tree.label == TRACE else tree
-    children = tuple(kept for child in tree.children if (kept := _without_traces(child)) is not None)
+    children = tuple(child_tree for child in tree.children if (child_tree := _without_traces(child)) is not None)
     return PhraseTree(_TAGS.sub(r"\1", tree.label), children) if children else None

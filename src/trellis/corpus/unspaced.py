@@ -67,9 +67,9 @@ def characters(points: Points) -> Column:
         values, codes = np.unique(points, return_inverse=True)
         codes = codes.reshape(-1)
     else:  # faster than sorting all code points
-        seen = np.zeros(len(_IS_BLANK), bool)
-        seen[points] = True
-        values, codes = np.flatnonzero(seen).astype(np.uint32), (np.cumsum(seen) - 1)[points]
+        present = np.zeros(len(_IS_BLANK), bool)
+        present[points] = True
+        values, codes = np.flatnonzero(present).astype(np.uint32), (np.cumsum(present) - 1)[points]
     return Column(codes.astype(np.int32), Strings.of(map(chr, values.tolist())))
 
 
@@ -101,11 +101,11 @@ class SegmentedText:
         words = [word for line in self.lines for word in line]
         lengths = np.array([len(word) for word in words], np.int64)
         codes = word_labels(lengths)
-        used, first = np.unique(codes, return_index=True)
+        distinct, first = np.unique(codes, return_index=True)
         order = np.argsort(first)  # labels by first appearance, as all columns are numbered
         rank = np.zeros(len(LABELS), np.int32)
-        rank[used[order]] = np.arange(len(used))
-        labels = Column(rank[codes], Strings.of([LABELS[i] for i in used[order]]))
+        rank[distinct[order]] = np.arange(len(distinct))
+        labels = Column(rank[codes], Strings.of([LABELS[i] for i in distinct[order]]))
         columns = {CHARACTER: characters(to_points("".join(words))), LABEL: labels}
         return Corpus(columns, starts_of([sum(map(len, line)) for line in self]), self.source)
 
@@ -123,14 +123,14 @@ def read_segmented(source: Source, *, lenient: bool = False) -> SegmentedText:
         return source
     if isinstance(source, Corpus) or is_table(source):
         source = read(source).sentences(WORD)
-    given, name = items(source), ""
+    elements, name = items(source), ""
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         text, name = read_bytes(path), message_name(path)
-        given = text.split(b"\n") if text.strip() else []
-    if given is None:
+        elements = text.split(b"\n") if text.strip() else []
+    if elements is None:
         raise CorpusError("", None, f"text must be a file or a list of lines, not {reprlib.repr(source)}")
-    lines, skipped = kept((_line(line, name, number) for number, line in enumerate(given, 1)), lenient)
+    lines, skipped = kept((_line(line, name, number) for number, line in enumerate(elements, 1)), lenient)
     return SegmentedText([words for words in lines if words], skipped, name)
 
 
@@ -154,14 +154,14 @@ def _words(line: Any) -> list[str]:
         if not words and line.strip("\r\n"):
             raise ValueError("a line of whitespace only; delete it, or skip such lines with lenient=True")
         return words
-    given = items(line)
-    if given is None or not all(isinstance(word, str) for word in given):
+    elements = items(line)
+    if elements is None or not all(isinstance(word, str) for word in elements):
         raise ValueError(f"a line is a string or a list of words, not {reprlib.repr(line)}")
-    for word in given:
+    for word in elements:
         check_encodable(word)
         if words_of(word) != [word]:
             raise ValueError(f"{word!r} is not a word: it is empty or contains whitespace")
-    return given
+    return elements
 
 
 def check_encodable(text: str) -> None:

@@ -79,16 +79,16 @@ def format_columns(corpus: Corpus, *, tabs: bool = False) -> str:
     lists = [_fields(corpus, name, tabs) for name in corpus.columns]
     rows = [("\t" if tabs else " ").join(fields) for fields in zip(*lists, strict=True)]
     if tabs and (row := next((row for row in rows if not row.strip(" \t")), None)) is not None:
-        why = f"a token has the fields {row.split(chr(9))!r}, which would be an empty line; use jsonl"
-        raise CorpusError(corpus.source, None, why)
+        reason = f"a token has the fields {row.split(chr(9))!r}, which would be an empty line; use jsonl"
+        raise CorpusError(corpus.source, None, reason)
     return _join(corpus, rows, lambda line: not line.strip() or line.startswith("-DOCSTART-"))
 
 
 def format_conllu(corpus: Corpus) -> str:
     """The corpus as CoNLL-U, with its comments, word ranges and empty nodes where they were."""
     if unknown := next((name for name in corpus.columns if name not in CONLLU_NAMES), None):
-        why = f"CoNLL-U has no column {unknown!r}; it has {', '.join(CONLLU_NAMES)}; select columns with columns="
-        raise CorpusError(corpus.source, None, why)
+        reason = f"CoNLL-U has no column {unknown!r}; it has {', '.join(CONLLU_NAMES)}; select columns with columns="
+        raise CorpusError(corpus.source, None, reason)
     fillers = dict.fromkeys(CONLLU_NAMES, ["_"] * corpus.n_tokens)
     fillers["id"] = [str(i) for a, b in itertools.pairwise(corpus.starts.tolist()) for i in range(1, b - a + 1)]
     lists = fillers | {name: _fields(corpus, name, True) for name in corpus.columns}
@@ -99,23 +99,23 @@ def format_conllu(corpus: Corpus) -> str:
 def _fields(corpus: Corpus, name: str, tabs: bool) -> list[str]:
     """A column's strings; none may be read as two fields, as an empty field, or as a line without token."""
     column = corpus.column(name)
-    alone, first = len(corpus.columns) == 1, name == next(iter(corpus.columns))
+    is_single, first = len(corpus.columns) == 1, name == next(iter(corpus.columns))
     cut = re.compile(r"[\t\n\r]" if tabs else r"[ \t\n\r]")
     for value in column.values:
-        vanishes = not value.strip(" ") if alone else not (value or tabs)
+        vanishes = not value.strip(" ") if is_single else not (value or tabs)
         if cut.search(value) or vanishes or (first and value == "-DOCSTART-"):
-            why = f"column {name!r} has the value {value!r}, which a column file cannot represent; use jsonl"
-            raise CorpusError(corpus.source, None, why)
+            reason = f"column {name!r} has the value {value!r}, which a column file cannot represent; use jsonl"
+            raise CorpusError(corpus.source, None, reason)
     return column.tolist()
 
 
-def _join(corpus: Corpus, rows: list[str], wanted: Callable[[str], bool]) -> str:
+def _join(corpus: Corpus, rows: list[str], is_empty: Callable[[str], bool]) -> str:
     """Merge rows and extras in file order, with a blank line after every sentence."""
     asides: dict[int, list[tuple[int, str]]] = {}
     if corpus.extras is not None:
         extras = corpus.extras
         for i, t, line in zip(extras.sentences.tolist(), extras.tokens.tolist(), extras.lines, strict=True):
-            if wanted(line):
+            if is_empty(line):
                 asides.setdefault(i, []).append((t, line))
     ends = corpus.starts.tolist()
     out: list[str] = []

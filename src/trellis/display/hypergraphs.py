@@ -31,7 +31,7 @@ def draw_hypergraph(
 ) -> Picture:
     """Nodes and edges with their names, which may be empty; ``marked`` edges are red."""
     layers = _layers(heads, tails, len(node_names))
-    lattice = all(len(some) == 1 for some in tails)
+    lattice = all(len(nodes) == 1 for nodes in tails)
     widest = max(len(name) for name in node_names) * _CHARACTER
     gap, step = max(_GAP, widest + 14), _STEP
     if lattice:
@@ -48,13 +48,13 @@ def draw_hypergraph(
         kind, dot = ("b", "c") if e in marked else ("e", "d")
         if lattice:  # edges with the same ends are bent apart, long ones around what is between
             tx, ty = places[tails[e][0]]
-            before = sum(heads[o] == head and tails[o][0] == tails[e][0] for o in range(e))
-            bend = 32.0 * ((before + 1) // 2) * (1 if before % 2 else -1) - (0.3 * (x - tx - step) if ty == y else 0)
+            rank = sum(heads[o] == head and tails[o][0] == tails[e][0] for o in range(e))
+            bend = 32.0 * ((rank + 1) // 2) * (1 if rank % 2 else -1) - (0.3 * (x - tx - step) if ty == y else 0)
             mx, my = (tx + x) / 2, (ty + y) / 2 + bend
             shapes.append(path("M", tx, ty, "Q", mx, my, x, y, class_=kind))
             label_y = (my + (ty + y) / 2) / 2 - 4
         else:  # a dot below the head, beside those of the head's other edges
-            beside = [o for o, other in enumerate(heads) if other == head]
+            beside = [o for o, target in enumerate(heads) if target == head]
             apart = max(24.0, *((len(edge_names[o]) + 2) * _CHARACTER for o in beside))
             mx, my = x + (beside.index(e) - (len(beside) - 1) / 2) * apart, y + 26
             shapes.append(path("M", mx, my, "L", x, y, class_=kind))
@@ -72,17 +72,17 @@ def draw_hypergraph(
 def _layers(heads: Sequence[int], tails: Sequence[Sequence[int]], n_nodes: int) -> list[list[int]]:
     """Nodes by the longest way to a leaf, those that are connected near each other."""
     depth = [0] * n_nodes
-    for head, some in sorted(zip(heads, tails, strict=True), key=lambda edge: edge[0]):
-        depth[head] = max([depth[head], *(depth[tail] + 1 for tail in some)])
+    for head, nodes in sorted(zip(heads, tails, strict=True), key=lambda edge: edge[0]):
+        depth[head] = max([depth[head], *(depth[tail] + 1 for tail in nodes)])
     layers = [[node for node in range(n_nodes) if depth[node] == d] for d in range(max(depth) + 1)]
-    near: list[list[int]] = [[] for _ in depth]
-    for head, some in zip(heads, tails, strict=True):
-        for tail in some:
-            near[head].append(tail)
-            near[tail].append(head)
+    parents: list[list[int]] = [[] for _ in depth]
+    for head, nodes in zip(heads, tails, strict=True):
+        for tail in nodes:
+            parents[head].append(tail)
+            parents[tail].append(head)
     for _ in range(4):
         at = {node: i - (len(layer) - 1) / 2 for layer in layers for i, node in enumerate(layer)}
-        mean = {v: sum(at[u] for u in near[v]) / len(near[v]) if near[v] else at[v] for v in at}
+        mean = {v: sum(at[u] for u in parents[v]) / len(parents[v]) if parents[v] else at[v] for v in at}
         for layer in layers:
             layer.sort(key=lambda node: (mean[node], node))
     return layers

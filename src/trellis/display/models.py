@@ -15,11 +15,11 @@ SHOWN_WEIGHTS, SHOWN_LABELS, SHOWN_TERMS = 12, 3, 8
 def text_html(tagged: Any) -> str:
     """A ``TaggedText`` as a piece of a page."""
     marks = [_marks(sentence) for sentence in tagged]
-    colours = colours_of(name for some in marks for name, _, _, _ in some)
+    colours = colours_of(name for spans in marks for name, _, _, _ in spans)
     paragraphs = list[Html]()
-    for sentence, some in zip(tagged, marks, strict=True):
+    for sentence, spans in zip(tagged, marks, strict=True):
         parts, at = list[object](), sentence.tokens[0].start if sentence.tokens else 0
-        for name, start, end, probability in some:
+        for name, start, end, probability in spans:
             parts += [tagged.text[at:start], mark(tagged.text[start:end], name, colours[name], probability)]
             at = end
         parts.append(tagged.text[at : sentence.tokens[-1].end] if sentence.tokens else "")
@@ -64,9 +64,9 @@ def explanation_html(explanation: Any) -> str:
         parts = [element("p", f"{explanation.output}, score {explanation.score:.3f}"), _terms(explanation.terms, [])]
     if explanation.second is not None:
         other = explanation.second.output
-        shown = " ".join(map(str, other)) if isinstance(other, list) else str(other)
-        why = f"score difference to the second best, {shown}: {explanation.gap:.3f}"
-        parts.append(folded(why, _terms(explanation.difference, tokens), open="open"))
+        text = " ".join(map(str, other)) if isinstance(other, list) else str(other)
+        reason = f"score difference to the second best, {text}: {explanation.gap:.3f}"
+        parts.append(folded(reason, _terms(explanation.difference, tokens), open="open"))
     return piece(*parts, *map(_token, tokens))
 
 
@@ -99,8 +99,8 @@ def paths_html(outputs: Sequence[tuple[Any, float]]) -> str:
     for rank, (output, score) in enumerate(outputs, start=1):
         cells: list[object] = [str(output)]
         if isinstance(output, list):
-            same = [label == best for label, best in zip_longest(output, outputs[0][0])]
+            equal = [label == best for label, best in zip_longest(output, outputs[0][0])]
             marks = [element("mark", label, style=f"background:{colours[label]}") for label in output]
-            cells = [label if same[t] else marks[t] for t, label in enumerate(output)]
+            cells = [label if equal[t] else marks[t] for t, label in enumerate(output)]
         rows.append((rank, f"{score:.4f}", *cells))
     return piece(table(rows, ("", "score")))

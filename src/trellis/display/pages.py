@@ -59,10 +59,10 @@ def _examples(errors: Any) -> list[Html]:
     for gold, predicted, times in errors.error_analysis.confusions:
         numbers = errors.examples.get((gold, predicted), [])
         sentences = [_sentence(errors.sentences[number], gold, predicted) for number in numbers]
-        more = f", the first {len(numbers)} sentences" if times > len(numbers) else ""
+        note = f", the first {len(numbers)} sentences" if times > len(numbers) else ""
         # Browsers open the folded part that contains the target of a link.
         inside = element("ol", *sentences, id=ids[gold, predicted])
-        examples.append(folded(f"gold {gold}, predicted {predicted}: {times:,}{more}", inside))
+        examples.append(folded(f"gold {gold}, predicted {predicted}: {times:,}{note}", inside))
     return examples
 
 

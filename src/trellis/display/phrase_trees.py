@@ -67,9 +67,9 @@ def _block(tree: Any) -> tuple[list[str], int]:
         bar[column] = "┬"
     bar[first], bar[last] = "┌", "┐"
     bar[centre] = "│" if first == last else "┼" if centre in columns else "┴"
-    before = centre - (len(tree.label) - 1) // 2
-    shift = max(0, -before)
-    rows = [" " * max(0, before) + tree.label, *(" " * shift + line for line in ("".join(bar), *lines))]
+    start = centre - (len(tree.label) - 1) // 2
+    shift = max(0, -start)
+    rows = [" " * max(0, start) + tree.label, *(" " * shift + line for line in ("".join(bar), *lines))]
     width = max(map(len, rows))
     return [row.ljust(width) for row in rows], centre + shift
 

@@ -40,7 +40,7 @@ class Picture:
         place = Path(path)
         if place.suffix.lower() != ".svg":
             raise ArgumentError(f"{path}: pictures are SVG; the name must end in .svg")
-        with replacing(place, lambda why: ArgumentError(f"cannot write {path}: {why}")) as temporary:
+        with replacing(place, lambda reason: ArgumentError(f"cannot write {path}: {reason}")) as temporary:
             temporary.write_text(self.svg, encoding="utf-8")
 
     def __str__(self) -> str:
@@ -56,9 +56,9 @@ def picture(
         "width": round(width),
         "height": round(height),
     }
-    about = {"role": "img", "aria_label": name} if name else {}
+    attributes = {"role": "img", "aria_label": name} if name else {}
     lines = Html("\n".join(("", f"<style>{style}</style>", *shapes, "")))
-    svg = element("svg", lines, xmlns="http://www.w3.org/2000/svg", **size, **about)
+    svg = element("svg", lines, xmlns="http://www.w3.org/2000/svg", **size, **attributes)
     return Picture(Html(f"{svg}\n"), text)
 
 

@@ -102,5 +102,5 @@ class ShownAsTables:
         return str(self)
 
     def _repr_html_(self) -> str:
-        pairs = [(element("p", title), shown.to_html() if shown else "") for title, shown in self._tables()]
+        pairs = [(element("p", title), table.to_html() if table else "") for title, table in self._tables()]
         return piece(*(part for pair in pairs for part in pair))

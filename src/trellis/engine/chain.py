@@ -71,8 +71,8 @@ class Potentials:
 
 def _check_shape(name: str, table: Scores, *shapes: tuple[int, ...]) -> None:
     if table.shape not in shapes:
-        wanted = " or ".join(str(shape) for shape in shapes)
-        raise ValueError(f"{name} must have shape {wanted}; it has {table.shape}")
+        expected = " or ".join(str(shape) for shape in shapes)
+        raise ValueError(f"{name} must have shape {expected}; it has {table.shape}")
 
 
 def with_stride(table: Any) -> Any:
@@ -102,23 +102,23 @@ class Tables(NamedTuple):
     ngrams: _core.Ngrams | None = None  # of three labels and more, in a chain of any order; tri is None then
     token_ngrams: TokenNgrams | None = None  # additional scores of n-grams at single tokens
 
-    def replaced(self, where: Bools, others: Tables) -> Tables:
+    def replaced(self, mask: Bools, others: Tables) -> Tables:
         """Replace potentials at some tokens; tables are shared."""
-        at = where[:, None]
+        at = mask[:, None]
         emit = np.where(at, others.emit, self.emit)
         edge = np.where(at[..., None], others.edge, self.edge) if len(self.edge) > 1 else self.edge
-        own = self.token_ngrams
-        if own is not None and others.token_ngrams is not None:
-            both, kept = (own, others.token_ngrams), (~where, where)
-            sizes = [np.diff(given[0]) * these for given, these in zip(both, kept, strict=True)]
-            rows = [np.repeat(these, np.diff(given[0])) for given, these in zip(both, kept, strict=True)]
-            tokens = np.concatenate([np.repeat(np.arange(len(where)), size) for size in sizes])
+        ngrams = self.token_ngrams
+        if ngrams is not None and others.token_ngrams is not None:
+            pair, masks = (ngrams, others.token_ngrams), (~mask, mask)
+            sizes = [np.diff(lists[0]) * these for lists, these in zip(pair, masks, strict=True)]
+            rows = [np.repeat(these, np.diff(lists[0])) for lists, these in zip(pair, masks, strict=True)]
+            tokens = np.concatenate([np.repeat(np.arange(len(mask)), size) for size in sizes])
             order = np.argsort(tokens, kind="stable")
             nodes, scores = (
-                np.concatenate([given[i][row] for given, row in zip(both, rows, strict=True)])[order] for i in (1, 2)
+                np.concatenate([lists[i][row] for lists, row in zip(pair, rows, strict=True)])[order] for i in (1, 2)
             )
-            own = TokenNgrams(starts_of(sizes[0] + sizes[1]), nodes, scores)
-        return Tables(emit, edge, self.tri, self.end, self.ngrams, own)
+            ngrams = TokenNgrams(starts_of(sizes[0] + sizes[1]), nodes, scores)
+        return Tables(emit, edge, self.tri, self.end, self.ngrams, ngrams)
 
     def only(self, paths: npt.ArrayLike) -> LabelSets:
         """Sets that allow only the labels of given paths [T]; ValueError if the paths are invalid."""
@@ -131,8 +131,8 @@ class Tables(NamedTuple):
     def doubles(self) -> Tables:
         """The same in double precision, as sums need them."""
         tables: Any = (table if table is None else table.astype(np.float64, copy=False) for table in self[:4])
-        given = self.token_ngrams
-        ngrams = None if given is None else given._replace(scores=given.scores.astype(np.float64, copy=False))
+        lists = self.token_ngrams
+        ngrams = None if lists is None else lists._replace(scores=lists.scores.astype(np.float64, copy=False))
         emit, edge, tri, end = tables
         return Tables(emit, edge, tri, end, self.ngrams, ngrams)
 

@@ -70,11 +70,11 @@ class Support(Stored):
 
     def named(self, labels: Sequence[str]) -> list[SupportSequence]:
         """The sequences with names of labels."""
-        positions, named = self.positions.tolist(), np.array(labels, object)
-        gold, own = named[self.gold].tolist(), named[self.labels].tolist()
+        positions, label_names = self.positions.tolist(), np.array(labels, object)
+        gold, predicted = label_names[self.gold].tolist(), label_names[self.labels].tolist()
         rows = zip(self.sentences.tolist(), self.alphas.tolist(), pairwise(self.starts.tolist()), strict=True)
         return [
-            SupportSequence(i, alpha, tuple(positions[a:b]), tuple(gold[a:b]), tuple(own[a:b]))
+            SupportSequence(i, alpha, tuple(positions[a:b]), tuple(gold[a:b]), tuple(predicted[a:b]))
             for i, alpha, (a, b) in rows
         ]
 

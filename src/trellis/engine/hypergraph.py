@@ -188,10 +188,10 @@ class Hypergraph:
         ArgumentError
             If every derivation is forbidden.
         """
-        (found,) = self._alone.best([scores])
-        if found is None:
+        (derivation,) = self._alone.best([scores])
+        if derivation is None:
             raise ArgumentError("all derivations have score minus infinity; use finite scores for some edges")
-        return found
+        return derivation
 
     def kbest(self, scores: npt.ArrayLike, k: int) -> list[Derivation]:
         """Find the k best derivations.
@@ -286,9 +286,9 @@ class Hypergraph:
         int
             The number of derivations.
         """
-        given = np.zeros(self.n_edges) if scores is None else scores
-        count = float(self._alone.native.counts(*self._alone.flat([given]), 1)[0])
-        return int(count) if count < _EXACT else self._exact_count(np.asarray(given))
+        values = np.zeros(self.n_edges) if scores is None else scores
+        count = float(self._alone.native.counts(*self._alone.flat([values]), 1)[0])
+        return int(count) if count < _EXACT else self._exact_count(np.asarray(values))
 
     def _exact_count(self, scores: npt.NDArray[Any]) -> int:
         """Count with Python's unbounded integers."""
@@ -385,10 +385,10 @@ class Hypergraphs:
     """
 
     def __init__(self, graphs: Sequence[Hypergraph]) -> None:
-        given = items(graphs)
-        if given is None or not all(isinstance(graph, Hypergraph) for graph in given):
+        elements = items(graphs)
+        if elements is None or not all(isinstance(graph, Hypergraph) for graph in elements):
             raise ArgumentError(f"graphs must be a list of hypergraphs, not {reprlib.repr(graphs)}")
-        self.graphs: list[Hypergraph] = given
+        self.graphs: list[Hypergraph] = elements
         self.edge_starts: Longs = starts_of([graph.n_edges for graph in self.graphs])
         self.node_starts: Longs = starts_of([graph.n_nodes for graph in self.graphs])
         sizes = _joined([np.diff(graph.tail_starts) for graph in self.graphs], np.int64)
@@ -484,7 +484,7 @@ class Hypergraphs:
         edges = np.empty_like(sorted_edges)
         edges[self._order] = sorted_edges
         by_edge, by_node = np.split(edges, self.edge_starts[1:-1]), np.split(nodes, self.node_starts[1:-1])
-        return [DerivationMarginals(*one) for one in zip(by_edge, by_node, log_z.tolist(), strict=True)]
+        return [DerivationMarginals(*sums) for sums in zip(by_edge, by_node, log_z.tolist(), strict=True)]
 
     def flat(self, scores: Sequence[npt.ArrayLike], name: str = "scores") -> tuple[Doubles]:
         """Concatenate arrays over the edges of each hypergraph, for native code.
@@ -509,7 +509,7 @@ class Hypergraphs:
         lists = items(scores)
         if lists is None or len(lists) != len(self.graphs):
             raise ArgumentError(f"{name} must have one list of numbers per hypergraph, {len(self.graphs)}")
-        arrays = [_numbers(name, one, graph.n_edges) for one, graph in zip(lists, self.graphs, strict=True)]
+        arrays = [_numbers(name, values, graph.n_edges) for values, graph in zip(lists, self.graphs, strict=True)]
         return (_joined(arrays, np.float64)[self._order],)
 
     def _derivations(self, graphs: Longs, totals: Doubles, starts: Longs, edges: Longs) -> list[Derivation]:
@@ -524,9 +524,9 @@ def _joined(arrays: list[npt.NDArray[Any]], kind: Any) -> npt.NDArray[Any]:
     return np.concatenate([np.empty(0, kind), *arrays]).astype(kind)
 
 
-def _numbers(name: str, given: npt.ArrayLike, n: int) -> Doubles:
+def _numbers(name: str, values: npt.ArrayLike, n: int) -> Doubles:
     try:
-        numbers = np.asarray(given, np.float64)
+        numbers = np.asarray(values, np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ArgumentError(f"{name} must be a list of numbers, one per edge") from None
     if numbers.shape != (n,):
@@ -535,42 +535,42 @@ def _numbers(name: str, given: npt.ArrayLike, n: int) -> Doubles:
     if n == 0 or (numbers.max() < np.inf and (forbids or numbers.min() > -np.inf)):  # false where there is a NaN
         return numbers
     (bad, *_) = np.flatnonzero(~(numbers < np.inf) if forbids else ~np.isfinite(numbers))
-    wanted = "a number below infinity" if forbids else "a finite number"
-    raise ArgumentError(f"{name}: of edge {bad} it must be {wanted}, not {numbers[bad]}")
+    expected = "a number below infinity" if forbids else "a finite number"
+    raise ArgumentError(f"{name}: of edge {bad} it must be {expected}, not {numbers[bad]}")
 
 
-def _names(name: str, given: Sequence[str] | None, n: int) -> list[str]:
-    found = [""] * n if given is None else items(given)
-    if found is None or len(found) != n:
+def _names(name: str, names: Sequence[str] | None, n: int) -> list[str]:
+    values = [""] * n if names is None else items(names)
+    if values is None or len(values) != n:
         raise ArgumentError(f"{name} must be {n} strings, one for each")
-    return [str(one) for one in found]
+    return [str(text) for text in values]
 
 
-def _nodes(name: str, given: npt.ArrayLike) -> Ints:
-    wanted = f"{name} must be node indices from 0 to 2147483646"
+def _nodes(name: str, values: npt.ArrayLike) -> Ints:
+    expected = f"{name} must be node indices from 0 to 2147483646"
     try:
-        nodes = np.asarray(given)
+        nodes = np.asarray(values)
     except ValueError:
         nodes = np.zeros(1)
     if nodes.size == 0:
         return np.empty(0, np.int32)
     if nodes.ndim != 1 or nodes.dtype.kind not in "iu":
-        raise ArgumentError(wanted)
+        raise ArgumentError(expected)
     bad = np.flatnonzero((nodes < 0) | (nodes >= 2**31 - 1))
     if len(bad):
-        raise ArgumentError(f"{wanted}, not {nodes[bad[0]]}")
+        raise ArgumentError(f"{expected}, not {nodes[bad[0]]}")
     return np.ascontiguousarray(nodes, np.int32)
 
 
-def _starts(given: npt.ArrayLike, n_edges: int, n_tails: int) -> Longs:
+def _starts(values: npt.ArrayLike, n_edges: int, n_tails: int) -> Longs:
     try:
-        starts = np.asarray(given)
+        starts = np.asarray(values)
     except ValueError:
         starts = np.empty(0)
     fits = starts.shape == (n_edges + 1,) and starts.dtype.kind in "iu"
     if not fits or starts[0] != 0 or starts[-1] != n_tails or (np.diff(starts.astype(np.int64)) < 0).any():
-        wanted = f"{n_edges + 1} whole numbers from 0 to {n_tails} in ascending order"
-        raise ArgumentError(f"tail_starts must be {wanted}")
+        expected = f"{n_edges + 1} whole numbers from 0 to {n_tails} in ascending order"
+        raise ArgumentError(f"tail_starts must be {expected}")
     return np.ascontiguousarray(starts, np.int64)
 
 
@@ -579,8 +579,8 @@ def _tail_arrays(tails: Any, n_edges: int) -> tuple[Longs, Ints]:
     lists = None if isinstance(tails, np.ndarray) else items(tails)
     if isinstance(tails, np.ndarray) and tails.ndim == 2:
         sizes, flat = np.full(len(tails), tails.shape[1]), _nodes("tails", tails.reshape(-1))
-    elif lists is not None and not any(np.ndim(one) == 0 for one in lists):
-        sizes, flat = np.array(list(map(len, lists)), np.int64), _nodes("tails", [u for one in lists for u in one])
+    elif lists is not None and not any(np.ndim(nodes) == 0 for nodes in lists):
+        sizes, flat = np.array(list(map(len, lists)), np.int64), _nodes("tails", [u for nodes in lists for u in nodes])
     else:
         flat = _nodes("tails", tails)
         sizes = np.ones(len(flat), np.int64)

@@ -281,13 +281,13 @@ class Ngrams(Stored):
         number = np.arange(first + len(self.weights))  # number of each n-gram among the others, -1: missing
         lengths = self.lengths(n_labels)
         for length in range(2, int(lengths.max(initial=1)) + 1):  # parents first
-            here = np.flatnonzero(lengths == length)
-            parent = number[self.parents[here]]
-            wanted = parent << 16 | self.labels[here]
-            at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-            found = (parent >= 0) & (keys[at] == wanted)
-            number[first + here] = np.where(found, first + at, -1)
-            out[at[found]] = self.weights[here[found]]
+            current = np.flatnonzero(lengths == length)
+            parent = number[self.parents[current]]
+            targets = parent << 16 | self.labels[current]
+            at = order[np.minimum(np.searchsorted(keys, targets, sorter=order), len(keys) - 1)]
+            present = (parent >= 0) & (keys[at] == targets)
+            number[first + current] = np.where(present, first + at, -1)
+            out[at[present]] = self.weights[current[present]]
         return out
 
     def more_labels(self, n_old: int, n_labels: int) -> Ngrams:

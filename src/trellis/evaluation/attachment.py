@@ -190,7 +190,7 @@ def attachment(
             raise ArgumentError("gold and predicted trees are of different sentences; compare the same sentences")
 
     def flat(trees: Sequence[tuple[Sequence[int], Sequence[str] | None]]) -> tuple[Ints, list[str] | None]:
-        heads = np.array([head for one, _ in trees for head in one], np.int32)
+        heads = np.array([head for heads_of, _ in trees for head in heads_of], np.int32)
         if any(labels is None for _, labels in trees):
             return heads, None
         return heads, [label for _, labels in trees for label in labels or ()]
@@ -209,19 +209,19 @@ def attachment_of(
     """The same on flat arrays over sentences that begin at starts [n_sentences + 1]."""
     punctuation = np.array([is_punctuation(word) for word in words.values], bool)[words.codes]
     right = np.asarray(gold[0] == predicted[0])
-    both, labels = right, np.empty(0, object)
+    correct, labels = right, np.empty(0, object)
     if is_labelled := gold[1] is not None and predicted[1] is not None:
         labels, others = (_cut(side[1] or (), subtypes) for side in (gold, predicted))
-        both = right & (labels == others)
+        correct = right & (labels == others)
 
-    def score(chosen: Bools) -> AttachmentScore:
-        return AttachmentScore(int(chosen.sum()), int(right[chosen].sum()), int(both[chosen].sum()))
+    def score(mask: Bools) -> AttachmentScore:
+        return AttachmentScore(int(mask.sum()), int(right[mask].sum()), int(correct[mask].sum()))
 
     rows = {label: score(labels == label) for label in sorted(set(labels.tolist()))}
     return AttachmentReport(
         score(np.ones(len(right), bool)),
         score(~punctuation),
-        AttachmentScore(len(starts) - 1, complete_sentences(right, starts), complete_sentences(both, starts)),
+        AttachmentScore(len(starts) - 1, complete_sentences(right, starts), complete_sentences(correct, starts)),
         dict(sorted(rows.items(), key=lambda row: -row[1].support)),
         is_labelled,
     )

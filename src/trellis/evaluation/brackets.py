@@ -96,7 +96,7 @@ def evaluate_trees(
         raise ArgumentError(
             f"{len(pairs[0])} gold trees and {len(pairs[1])} predicted trees; compare the same sentences"
         )
-    wanted, found, right = Counter[str](), Counter[str](), Counter[str]()
+    truth, guess, right = Counter[str](), Counter[str](), Counter[str]()
     sentences = complete = words = right_tags = 0
     for number, (tree, parse) in enumerate(zip(*pairs, strict=True), 1):
         tree, parse = tree.clean() or tree, parse.clean() or parse
@@ -109,15 +109,15 @@ def evaluate_trees(
         pos = tree.pos
         gold_brackets, parse_brackets = brackets(tree, pos), brackets(parse, pos)
         common = gold_brackets & parse_brackets
-        for counts, to in ((gold_brackets, wanted), (parse_brackets, found), (common, right)):
+        for counts, totals in ((gold_brackets, truth), (parse_brackets, guess), (common, right)):
             for (label, _, _), n in counts.items():
-                to[label] += n
+                totals[label] += n
         sentences += 1
         complete += gold_brackets == parse_brackets
         tags = [(a, b) for a, b in zip(pos, parse.pos, strict=True) if a not in PUNCTUATION]
         words, right_tags = words + len(tags), right_tags + sum(a == b for a, b in tags)
-    by_label = {label: Score(wanted[label], found[label], right[label]) for label in sorted({*wanted, *found})}
-    overall = Score(wanted.total(), found.total(), right.total())
+    by_label = {label: Score(truth[label], guess[label], right[label]) for label in sorted({*truth, *guess})}
+    overall = Score(truth.total(), guess.total(), right.total())
     shares = complete / max(1, sentences), right_tags / max(1, words)
     return BracketReport(overall, by_label, sentences, words, *shares)
 
@@ -128,4 +128,4 @@ def brackets(tree: PhraseTree, pos: Sequence[str]) -> Counter[Bracket]:
     for tag in pos:
         place.append(place[-1] + (tag not in PUNCTUATION))
     spans = ((SAME.get(label, label), place[begin], place[end]) for label, begin, end in tree.spans())
-    return Counter(one for one in spans if one[0] not in ROOTS and one[1] < one[2])
+    return Counter(span for span in spans if span[0] not in ROOTS and span[1] < span[2])

@@ -127,8 +127,8 @@ class ErrorAnalysis(Report):
             Rows by name.
         """
         words = {"known words": self.known_words, "unknown words": self.unknown_words}
-        known = {name: figure for name, figure in words.items() if figure is not None}
-        return {"macro avg": macro_average(self.rows.values()), **known}
+        figures = {name: figure for name, figure in words.items() if figure is not None}
+        return {"macro avg": macro_average(self.rows.values()), **figures}
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain data, ready for JSON.
@@ -206,7 +206,7 @@ def error_analysis(
     [Confusion(gold='N', predicted='V', times=1)]
     """
     both = from_mapping({"gold": gold, "predicted": predicted}, None)
-    flat = None if known is None else np.array([one for some in known for one in some], bool)
+    flat = None if known is None else np.array([value for values in known for value in values], bool)
     return error_analysis_of(both.column("gold"), both.column("predicted"), both.starts, known=flat)
 
 
@@ -216,7 +216,7 @@ def error_analysis_of(gold: Column, predicted: Column, starts: Longs, *, known: 
     pairs = Counter(zip(gold.tolist(), predicted.tolist(), strict=True))
     labels = label_scores(gold, predicted, right)
     wrong = [Confusion(a, b, n) for (a, b), n in pairs.items() if a != b]
-    wrong.sort(key=lambda one: (-one.times, one.gold, one.predicted))
+    wrong.sort(key=lambda error: (-error.times, error.gold, error.predicted))
     spans = partial_matches(gold, predicted, starts) if guess_scheme(gold.values) is not None else None
     groups = [] if known is None else [known, ~known]
     words = [Figure(float(right[group].mean()), int(group.sum())) if group.any() else None for group in groups]
@@ -239,28 +239,28 @@ def partial_matches(gold: Column, predicted: Column, starts: Longs) -> dict[str,
         n["partial"]["correct" if same_ends else "partial"] += 1
         n["type"]["correct" if same_kind else "incorrect"] += 1
     return {
-        name: PartialScore(one["correct"], one["incorrect"], one["partial"], missed, spurious)
-        for name, one in n.items()
+        name: PartialScore(n_errors["correct"], n_errors["incorrect"], n_errors["partial"], missed, spurious)
+        for name, n_errors in n.items()
     }
 
 
 Span = tuple[int, int, int]  # first token, last token + 1, type
 
 
-def _paired(gold: list[Span], found: list[Span]) -> tuple[list[tuple[Span, Span]], tuple[int, int]]:
+def _paired(gold: list[Span], predicted: list[Span]) -> tuple[list[tuple[Span, Span]], tuple[int, int]]:
     """Pairs of spans, and the numbers of unpaired spans; the spans of each side are sorted and do not overlap."""
     at: Mapping[tuple[int, int], Span] = {(begin, end): (begin, end, kind) for begin, end, kind in gold}
-    pairs = [(at[one[0], one[1]], one) for one in found if (one[0], one[1]) in at]
-    taken = {(begin, end) for (begin, end, _), _ in pairs}
-    left = [one for one in gold if (one[0], one[1]) not in taken]
-    rest = [one for one in found if (one[0], one[1]) not in taken]
+    pairs = [(at[span[0], span[1]], span) for span in predicted if (span[0], span[1]) in at]
+    positions = {(begin, end) for (begin, end, _), _ in pairs}
+    left = [span for span in gold if (span[0], span[1]) not in positions]
+    unpaired = [span for span in predicted if (span[0], span[1]) not in positions]
     i = 0
     n_rest = 0  # of unpaired predicted spans
-    for one in rest:
-        while i < len(left) and left[i][1] <= one[0]:
+    for span in unpaired:
+        while i < len(left) and left[i][1] <= span[0]:
             i += 1
-        if i < len(left) and left[i][0] < one[1]:
-            pairs.append((left[i], one))
+        if i < len(left) and left[i][0] < span[1]:
+            pairs.append((left[i], span))
             i += 1
         else:
             n_rest += 1

@@ -103,9 +103,9 @@ class Reliability(ShownAsTables):
         yield f"ECE {self.ece:.4f}, MCE {self.mce:.4f}, Brier score {self.brier:.4f}", None
 
 
-def _cells(counted: Bin | Reliability) -> list[Html]:
-    shares = (f"{counted.confidence:.4f}", f"{counted.accuracy:.4f}") if counted.n else ("", "")
-    return [Number(counted.n), *map(Number, shares)]
+def _cells(row: Bin | Reliability) -> list[Html]:
+    shares = (f"{row.confidence:.4f}", f"{row.accuracy:.4f}") if row.n else ("", "")
+    return [Number(row.n), *map(Number, shares)]
 
 
 def reliability(confidences: npt.ArrayLike, right: npt.ArrayLike, n_bins: int = 10) -> Reliability:
@@ -118,9 +118,9 @@ def reliability(confidences: npt.ArrayLike, right: npt.ArrayLike, n_bins: int = 
         raise ArgumentError("confidences must be from 0 to 1")
     number = np.clip((confidence_of * n_bins).astype(np.int64), 0, n_bins - 1)
     n = np.bincount(number, minlength=n_bins)
-    some = np.maximum(n, 1)
-    confidence = np.bincount(number, confidence_of, n_bins) / some
-    accuracy = np.bincount(number, was_right, n_bins) / some
+    sizes = np.maximum(n, 1)
+    confidence = np.bincount(number, confidence_of, n_bins) / sizes
+    accuracy = np.bincount(number, was_right, n_bins) / sizes
     errors = np.abs(confidence - accuracy)
     total = max(len(confidence_of), 1)
     return Reliability(

@@ -46,8 +46,8 @@ class Score:
     @property
     def f1(self) -> float:
         """Harmonic mean of precision and recall."""
-        both = self.gold + self.predicted
-        return 2 * self.correct / both if both else 0.0
+        total = self.gold + self.predicted
+        return 2 * self.correct / total if total else 0.0
 
     def to_dict(self) -> dict[str, float]:
         """Convert to a row of a report.
@@ -112,10 +112,10 @@ def span_scores(gold: Column, predicted: Column, starts: Longs) -> tuple[Score, 
 
     A predicted span is correct if gold has one of the same type with the same first and last token.
     """
-    types, wanted, found, correct = matched_spans(gold, predicted, starts)
+    types, truth, guess, correct = matched_spans(gold, predicted, starts)
     counts = [
-        np.bincount(chosen, minlength=len(types)).tolist()
-        for chosen in (wanted.types, found.types, found.types[correct])
+        np.bincount(types_of, minlength=len(types)).tolist()
+        for types_of in (truth.types, guess.types, guess.types[correct])
     ]
     scores = {name: Score(*row) for name, *row in zip(types, *counts, strict=True) if row[0] or row[1]}
     return Score(*(sum(column) for column in counts)), scores
@@ -123,11 +123,11 @@ def span_scores(gold: Column, predicted: Column, starts: Longs) -> tuple[Score, 
 
 def span_counts(gold: Column, predicted: Column, starts: Longs) -> Longs:
     """Numbers of correct, predicted and gold spans per sentence: [n_sentences, 3]."""
-    _, wanted, found, correct = matched_spans(gold, predicted, starts)
-    begins = (found.begins[correct], found.begins, wanted.begins)
+    _, truth, guess, correct = matched_spans(gold, predicted, starts)
+    begins = (guess.begins[correct], guess.begins, truth.begins)
     n = len(starts) - 1
-    of = [np.bincount(np.searchsorted(starts, one, "right") - 1, minlength=n) for one in begins]
-    return np.stack(of, axis=1).astype(np.int64)
+    counts = [np.bincount(np.searchsorted(starts, positions, "right") - 1, minlength=n) for positions in begins]
+    return np.stack(counts, axis=1).astype(np.int64)
 
 
 def matched_spans(
@@ -135,12 +135,12 @@ def matched_spans(
 ) -> tuple[tuple[str, ...], SpanTable, SpanTable, Bools]:
     """The types, the gold spans, the predicted spans, and a mask of correct predicted spans."""
     sides = [(gold, predicted), (predicted, gold)]
-    readings = [SpanReading.of(one.values.tolist(), other.values.tolist()) for one, other in sides]
+    readings = [SpanReading.of(x.values.tolist(), y.values.tolist()) for x, y in sides]
     types = readings[0].types
-    wanted, found = (r.find(side.codes, starts) for r, (side, _) in zip(readings, sides, strict=True))
+    truth, guess = (r.find(side.codes, starts) for r, (side, _) in zip(readings, sides, strict=True))
     # Two spans of one side never begin at the same token, so a token's span there is unique.
     end_at = np.zeros(len(gold.codes) + 1, np.int64)
     type_at = np.zeros(len(gold.codes) + 1, np.int64)
-    end_at[wanted.begins], type_at[wanted.begins] = wanted.ends, wanted.types
-    correct = (end_at[found.begins] == found.ends) & (type_at[found.begins] == found.types)
-    return types, wanted, found, correct
+    end_at[truth.begins], type_at[truth.begins] = truth.ends, truth.types
+    correct = (end_at[guess.begins] == guess.ends) & (type_at[guess.begins] == guess.types)
+    return types, truth, guess, correct

@@ -71,10 +71,10 @@ def mcnemar(right_a: npt.ArrayLike, right_b: npt.ArrayLike) -> Comparison:
     if a.shape != b.shape:
         raise ArgumentError(f"{a.size} and {b.size} tokens; compare the same sentences")
     only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
-    n, least = only_a + only_b, min(only_a, only_b)
+    n, fewest = only_a + only_b, min(only_a, only_b)
     # p = 2 * sum_{k <= least} (n over k) / 2^n, which counts the middle twice
     logs = [
-        math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2) for k in range(least + 1)
+        math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2) for k in range(fewest + 1)
     ]
     return Comparison(only_a, only_b, min(1.0, 2 * math.fsum(map(math.exp, logs))))
 
@@ -108,8 +108,8 @@ def sentence_counts(gold: Column, predicted: Column, starts: Longs, *, spans: bo
 def f1_of(counts: npt.ArrayLike) -> Doubles:
     """2 correct / (predicted + gold) over the last axis; 0 if the denominator is 0."""
     correct, predicted, gold = np.moveaxis(np.asarray(counts, np.float64), -1, 0)
-    both = predicted + gold
-    return np.asarray(np.divide(2 * correct, both, out=np.zeros_like(both), where=both > 0))
+    total = predicted + gold
+    return np.asarray(np.divide(2 * correct, total, out=np.zeros_like(total), where=total > 0))
 
 
 def randomisation(
@@ -136,14 +136,14 @@ def randomisation(
     a, b = _counts(counts_a), _counts(counts_b)
     if a.shape != b.shape:
         raise ArgumentError(f"{len(a)} and {len(b)} sentences; compare the same sentences")
-    f1_a, f1_b = (float(f1_of(one.sum(axis=0))) for one in (a, b))
-    both, rng = (a + b).sum(axis=0), np.random.default_rng(seed)
+    f1_a, f1_b = (float(f1_of(counts.sum(axis=0))) for counts in (a, b))
+    sums, rng = (a + b).sum(axis=0), np.random.default_rng(seed)
     half = (a - b)[(a != b).any(axis=1)].astype(np.float64)  # swapping equal counts changes nothing
     as_far = 0
     for n in _blocks(draws, len(half)):
         signs = rng.integers(0, 2, (n, len(half)), np.int8) * 2.0 - 1
-        shuffled = (both + signs @ half) / 2  # the counts of "A" after swapping
-        as_far += int((np.abs(f1_of(shuffled) - f1_of(both - shuffled)) >= abs(f1_a - f1_b) - 1e-12).sum())
+        shuffled = (sums + signs @ half) / 2  # the counts of "A" after swapping
+        as_far += int((np.abs(f1_of(shuffled) - f1_of(sums - shuffled)) >= abs(f1_a - f1_b) - 1e-12).sum())
     return Comparison(f1_a, f1_b, (as_far + 1) / (draws + 1))
 
 
@@ -166,15 +166,15 @@ def bootstrap(counts: npt.ArrayLike, *, level: float = 0.95, draws: int = 10_000
     tuple[float, float]
         Lower and upper limit.
     """
-    given, rng = _counts(counts), np.random.default_rng(seed)
+    table, rng = _counts(counts), np.random.default_rng(seed)
     if not 0 < level < 1:
         raise ArgumentError(f"level must be between 0 and 1, not {level!r}")
-    if not len(given):
+    if not len(table):
         return 0.0, 0.0
     # Sentences with the same counts are sampled together: multinomial numbers of them.
-    kinds, sizes = np.unique(given, axis=0, return_counts=True)
-    found = [f1_of(rng.multinomial(len(given), sizes / len(given), n) @ kinds) for n in _blocks(draws, len(kinds))]
-    low, high = np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
+    kinds, sizes = np.unique(table, axis=0, return_counts=True)
+    scores = [f1_of(rng.multinomial(len(table), sizes / len(table), n) @ kinds) for n in _blocks(draws, len(kinds))]
+    low, high = np.quantile(np.concatenate(scores), [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 
@@ -185,8 +185,8 @@ def _blocks(draws: int, width: int) -> Iterator[int]:
         yield min(size, draws - first)
 
 
-def _counts(given: npt.ArrayLike) -> Longs:
-    counts = np.asarray(given, np.int64)
+def _counts(values: npt.ArrayLike) -> Longs:
+    counts = np.asarray(values, np.int64)
     if counts.ndim != 2 or counts.shape[1] != 3:
         raise ArgumentError(f"counts must be [n_sentences, 3], not {list(counts.shape)}")
     return counts

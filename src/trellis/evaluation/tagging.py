@@ -44,18 +44,18 @@ def part_scores(gold: Column, predicted: Column, by: PartNames) -> tuple[dict[st
     pairs = np.array([gold.codes, predicted.codes], np.int64)  # [2, n_tokens]
     different, counts = np.unique(pairs, axis=1, return_counts=True)
     right = [0, 0]
-    wanted, found, correct = Counter[str](), Counter[str](), Counter[str]()
+    truth, guess, correct = Counter[str](), Counter[str](), Counter[str]()
     for (g, p), n in zip(different.T.tolist(), counts.tolist(), strict=True):
         (first, *rest), (guessed, *others) = (
             side.values[i].split(by.separator) for side, i in ((gold, g), (predicted, p))
         )
         right[0] += n * (first == guessed)
         right[1] += n * (rest == others)
-        for counter, parts in ((wanted, rest), (found, others), (correct, set(rest) & set(others))):
+        for counter, parts in ((truth, rest), (guess, others), (correct, set(rest) & set(others))):
             for part in parts:
                 counter[part.partition("=")[0]] += n
     total = max(1, len(gold.codes))
-    features = {name: Score(wanted[name], found[name], correct[name]) for name in sorted(wanted | found)}
+    features = {name: Score(truth[name], guess[name], correct[name]) for name in sorted(truth | guess)}
     return {name: n / total for name, n in zip(by.names, right, strict=True)}, features
 
 
@@ -265,8 +265,8 @@ def evaluate_columns(
 ) -> TaggingReport:
     """The same on columns over sentences that begin at starts [n_sentences + 1]."""
     if len(gold.codes) != len(predicted.codes):
-        why = f"{len(gold.codes)} gold labels, {len(predicted.codes)} predicted; compare the same sentences"
-        raise CorpusError("", None, why)
+        reason = f"{len(gold.codes)} gold labels, {len(predicted.codes)} predicted; compare the same sentences"
+        raise CorpusError("", None, reason)
     if spans is None:
         spans = guess_scheme(gold.values) is not None
     right = right_tokens(gold, predicted)

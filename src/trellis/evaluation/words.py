@@ -54,11 +54,11 @@ def compare_words(
     n_gold = n_predicted = n_right = n_known = n_known_right = 0
     if len(gold) != len(predicted):
         raise CorpusError("", None, f"{len(gold)} lines, {len(predicted)} predicted; compare the same text")
-    for number, (true, found) in enumerate(zip(gold, predicted, strict=True), 1):
-        if "".join(true) != "".join(found):
+    for number, (true, words) in enumerate(zip(gold, predicted, strict=True), 1):
+        if "".join(true) != "".join(words):
             raise CorpusError("", number, "the text differs from that of the gold words; compare the same text")
-        places = set(places_of(found))
-        n_gold, n_predicted = n_gold + len(true), n_predicted + len(found)
+        places = set(places_of(words))
+        n_gold, n_predicted = n_gold + len(true), n_predicted + len(words)
         for word, place in zip(true, places_of(true), strict=True):
             right = place in places
             n_right += right

@@ -25,7 +25,7 @@ def _measured(looks: Iterable[str]) -> list[str]:
 
 def _tags(*places: str) -> list[str]:
     """The tags at places, such as "head dep-1 dep"."""
-    return [" & ".join(f"pos[{place}]" for place in some.split()) for some in places]
+    return [" & ".join(f"pos[{place}]" for place in tokens.split()) for tokens in places]
 
 
 # McDonald, Crammer and Pereira 2005, table 1: (a) single words, (b) pairs, (c) words between and around.
@@ -120,8 +120,8 @@ class ArcTemplates:
     @property
     def columns(self) -> list[str]:
         """The columns read by templates, in order of first use."""
-        found = (look.column for template in self.all for look in template.looks if look.column)
-        return list(dict.fromkeys(found))
+        names = (look.column for template in self.all for look in template.looks if look.column)
+        return list(dict.fromkeys(names))
 
 
 def arc_templates(features: TemplateSource, filter: str | None, columns: Sequence[str], order: int) -> ArcTemplates:
@@ -133,20 +133,20 @@ def arc_templates(features: TemplateSource, filter: str | None, columns: Sequenc
     if not arcs:
         raise TemplateError("no template reads an arc; add one, such as pos[head] & pos[dep]")
     if order > 1 and not siblings:
-        why = "order 2 needs templates of siblings, such as pos[sibling] & pos[dep]"
-        raise TemplateError(f"{why}; add one or use order=1")
+        reason = "order 2 needs templates of siblings, such as pos[sibling] & pos[dep]"
+        raise TemplateError(f"{reason}; add one or use order=1")
     filters = [] if filter is None else [_bound(parse_template(filter), columns)]
     if any(t.labelled or {look.place for look in t.looks} & {"sibling", "between"} for t in filters):
-        why = "a filter template may read the head and the dependent of an arc"
-        raise TemplateError(f"{why}, not siblings, labels or [between]")
+        reason = "a filter template may read the head and the dependent of an arc"
+        raise TemplateError(f"{reason}, not siblings, labels or [between]")
     labelled = [t for t in others if t.labelled]
     return ArcTemplates(tuple(arcs), tuple(labelled), tuple(siblings) if order > 1 else (), tuple(filters))
 
 
 def _bound(template: Template, columns: Sequence[str]) -> Template:
     if not template.of_arc and template.looks:
-        why = "reads tokens; templates of a parser read arcs, such as word[head]"
-        raise TemplateError(f"template {str(template)!r} {why}")
+        reason = "reads tokens; templates of a parser read arcs, such as word[head]"
+        raise TemplateError(f"template {str(template)!r} {reason}")
     return bind(template, columns)
 
 

@@ -45,8 +45,8 @@ class WordClusters:
             Name of the file.
         """
         if (word := next((word for word in self.words if "\t" in word or "\n" in word), None)) is not None:
-            why = f"the word {word!r} contains a tab or a line break, which a cluster file does not support; omit it"
-            raise CorpusError("", None, why)
+            reason = f"the word {word!r} contains a tab or a line break, which a cluster file does not support; omit it"
+            raise CorpusError("", None, reason)
         order = sorted(range(len(self)), key=lambda i: (self.paths[i], i))
         lines = (f"{self.paths[i]}\t{self.words[i]}\t{self.counts[i]}\n" for i in order)
         write_bytes(str(file_path("path", path)), "".join(lines).encode())
@@ -58,7 +58,7 @@ def brown_clusters(
     *,
     column: str | None = None,
     min_count: int = 1,
-    told: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
     n_threads: int | None = None,
 ) -> WordClusters:
     """Cluster the words of a corpus by their neighbours (Brown et al. 1992), with the exact greedy algorithm.
@@ -73,7 +73,7 @@ def brown_clusters(
         Column to cluster (default: the first one with strings).
     min_count
         Words with fewer occurrences are ignored.
-    told
+    progress
         Function that gets the number of words done and the number of all words.
     n_threads
         Number of threads (default: all cores).
@@ -93,17 +93,17 @@ def brown_clusters(
     (6, 'the')
     """
     instance("corpus", corpus, Corpus, "a Corpus, as returned by trellis.read")
-    if told is not None and not callable(told):
-        raise ArgumentError(f"told must be a function of two numbers, not {told!r}")
+    if progress is not None and not callable(progress):
+        raise ArgumentError(f"progress must be a function of two numbers, not {progress!r}")
     n_classes, min_count = whole_number("n_classes", n_classes, 2, 1 << 14), whole_number("min_count", min_count, 1)
-    words = corpus.column(column or next(name for name, one in corpus.columns.items() if isinstance(one, Column)))
+    words = corpus.column(column or next(name for name, values in corpus.columns.items() if isinstance(values, Column)))
     counts = words.counts()
-    kept = np.flatnonzero(counts >= min_count)
-    if len(kept) < 2:
+    frequent = np.flatnonzero(counts >= min_count)
+    if len(frequent) < 2:
         raise CorpusError(
             corpus.source, None, f"fewer than two words occur {min_count} times or more; use a smaller min_count"
         )
-    order = kept[np.lexsort((kept, -counts[kept]))]  # the most frequent first, then the first seen
+    order = frequent[np.lexsort((frequent, -counts[frequent]))]  # the most frequent first, then the first seen
     rank = np.full(len(words.values), -1, np.int64)
     rank[order] = np.arange(len(order))
     ranks = rank[words.codes]
@@ -113,12 +113,12 @@ def brown_clusters(
     cuts = np.flatnonzero(np.diff(sentence[alive]) + np.diff(n_dropped[alive])) + 1
     tokens, starts = ranks[alive].astype(np.int32), np.array([0, *cuts, alive.sum()], np.int64)
 
-    def progress(done: int) -> None:
-        if told is not None:
-            told(done, len(order))
+    def show(n_done: int) -> None:
+        if progress is not None:
+            progress(n_done, len(order))
 
     n_threads = thread_count(n_threads)
-    class_of, merges = _core.brown_clusters(tokens, starts, len(order), n_classes, n_threads=n_threads, told=progress)
+    class_of, merges = _core.brown_clusters(tokens, starts, len(order), n_classes, n_threads=n_threads, told=show)
     paths, members = [""] * (len(merges) + 1), [[c] for c in range(len(merges) + 1)]
     for first, second in merges:  # the tree of merges, leaves first
         for bit, joined in (("0", first), ("1", second)):

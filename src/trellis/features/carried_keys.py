@@ -16,20 +16,20 @@ from trellis.features.places import MEASURE, Keys, PlaceVocabulary, unpacked
 from trellis.features.vocabulary import ColumnVocabulary
 
 
-def numbers_of(keys: Keys, wanted: Keys, *, grows: bool) -> tuple[Longs, Keys]:
+def numbers_of(keys: Keys, targets: Keys, *, grows: bool) -> tuple[Longs, Keys]:
     """Numbers of the wanted keys (-1: missing) and the list of keys; with ``grows`` missing keys are appended."""
     if grows:
-        keys = np.concatenate([keys, np.setdiff1d(wanted, keys)])
+        keys = np.concatenate([keys, np.setdiff1d(targets, keys)])
     if not len(keys):
-        return np.full(len(wanted), -1, np.int64), keys
+        return np.full(len(targets), -1, np.int64), keys
     order = np.argsort(keys, kind="stable")
-    place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-    return np.where(keys[place] == wanted, place, -1), keys
+    place = order[np.minimum(np.searchsorted(keys, targets, sorter=order), len(keys) - 1)]
+    return np.where(keys[place] == targets, place, -1), keys
 
 
 def id_map(old: ColumnVocabulary, new: ColumnVocabulary, view: int, reach: int) -> Longs:
     """Map every id of a view to the new vocabulary; -1 for missing strings."""
-    number = new.said(view).find(old.said(view)).astype(np.int64)
+    number = new.strings_of(view).find(old.strings_of(view)).astype(np.int64)
     return np.concatenate([np.arange(2 * reach), np.where(number < 0, -1, number + 2 * reach)])
 
 
@@ -54,14 +54,14 @@ class Carrier:
             self._translated(own, slot, place)
             for own, (slot, place, *_) in zip(unpacked(keys, atoms, old_folds), atoms, strict=True)
         ]
-        kept = np.flatnonzero(np.all([own >= 0 for own in ids], axis=0)) if ids else np.arange(len(keys))
-        packed = np.zeros(len(kept), np.uint64)
+        complete = np.flatnonzero(np.all([own >= 0 for own in ids], axis=0)) if ids else np.arange(len(keys))
+        packed = np.zeros(len(complete), np.uint64)
         for (_, _, _, bits, fold), own in zip(self.new.atoms_of(t), ids, strict=True):
             if fold >= 0:
                 numbers, folds[fold] = numbers_of(folds[fold], packed, grows=grows)
-                kept, packed = kept[numbers >= 0], numbers[numbers >= 0].astype(np.uint64)
-            packed = packed << np.uint64(bits) | own[kept].astype(np.uint64)
-        return packed, kept
+                complete, packed = complete[numbers >= 0], numbers[numbers >= 0].astype(np.uint64)
+            packed = packed << np.uint64(bits) | own[complete].astype(np.uint64)
+        return packed, complete
 
     def _translated(self, ids: Longs, slot: int, place: int) -> Longs:
         if place == MEASURE:

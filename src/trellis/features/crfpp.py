@@ -27,9 +27,9 @@ def looks_like_crfpp(lines: Sequence[str]) -> bool:
 
     Wapiti's letters are also the first ones of other templates, so that one of its lines must have a macro.
     """
-    said = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    first = said[0] if said else ""
-    if first[:1] in ("u", "b", "*") and any(MACRO.search(line) for line in said):
+    content = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    first = content[0] if content else ""
+    if first[:1] in ("u", "b", "*") and any(MACRO.search(line) for line in content):
         return True
     return re.match(r"[UB]\S*$", first) is not None and ("%" in first or not re.search(r"[\[(&]", first))
 
@@ -55,13 +55,13 @@ def parse_crfpp(lines: Sequence[str], columns: Sequence[str], path: str) -> tupl
                 bigrams = True
                 continue
             # CRF++ identifies features by their text only: lines that differ only in positions share features.
-            said = on_pairs, skeleton, tuple((look.column, look.calls) for look in looks)
-            templates.append((Template(looks, history=int(on_pairs)), said))
+            key = on_pairs, skeleton, tuple((look.column, look.calls) for look in looks)
+            templates.append((Template(looks, history=int(on_pairs)), key))
     if not templates and not bigrams:
         raise TemplateError(f"{path}: the file has no template")
-    counts = Counter(said for _, said in templates)
-    names = {said: f"shared{i}" for i, (said, count) in enumerate(counts.items()) if count > 1}
-    return [replace(template, name=names.get(said, "")) for template, said in templates], bigrams
+    counts = Counter(key for _, key in templates)
+    names = {key: f"shared{i}" for i, (key, count) in enumerate(counts.items()) if count > 1}
+    return [replace(template, name=names.get(key, "")) for template, key in templates], bigrams
 
 
 def macro_look(match: re.Match[str], columns: Sequence[str], place: str) -> Look:
@@ -69,8 +69,8 @@ def macro_look(match: re.Match[str], columns: Sequence[str], place: str) -> Look
     kind, row, column = match.group(1, 2, 3) if match[1] else match.group(4, 5, 6)
     row, column = int(row), int(column)
     if column >= len(columns):
-        known = f"input columns 0 to {len(columns) - 1} ({', '.join(columns)})"
-        raise TemplateError(f"{place}: {match[0]} reads column {column}, but the corpus has {known}")
+        inputs = f"input columns 0 to {len(columns) - 1} ({', '.join(columns)})"
+        raise TemplateError(f"{place}: {match[0]} reads column {column}, but the corpus has {inputs}")
     if abs(row) > MAX_OFFSET:
         raise TemplateError(f"{place}: {match[0]} has a row offset above {MAX_OFFSET}")
     calls = list[Call]()

@@ -52,11 +52,11 @@ class EntrySpans:
     begins: Longs  # [n] first tokens
     lengths: Longs
     folds: Ints  # [n] of the sentences that they are in
-    asks: Ints  # [n_sentences] fold (entries found only in this fold are hidden from it), ANYONE or NOBODY
+    sentence_folds: Ints  # [n_sentences] fold (entries found only in this fold are hidden from it), ANYONE or NOBODY
 
 
-def read_dictionary(path: str, values: Sequence[str], seen: Function) -> Dictionary:
-    """Read the entries of a file, one per line, tokens separated by spaces, mapped by the view ``seen``.
+def read_dictionary(path: str, values: Sequence[str], function: Function) -> Dictionary:
+    """Read the entries of a file, one per line, tokens separated by spaces, mapped by the view ``function``.
 
     If all values of the column are single characters, tokens are characters. Entries that are empty after the mapping
     are dropped.
@@ -64,25 +64,27 @@ def read_dictionary(path: str, values: Sequence[str], seen: Function) -> Diction
     of_characters = all(len(value) == 1 for value in values)
     lines = [fields_of(text) for text in read_lookup("in_list", path)]
     written = ["".join(tokens) if of_characters else tokens for tokens in lines]
-    said = [[seen(token) for token in entry] for entry in written]
-    entries = dict.fromkeys(tuple(token for token in entry if token is not None) for entry in said if None not in entry)
+    entries_seen = [[function(token) for token in entry] for entry in written]
+    entries = dict.fromkeys(
+        tuple(token for token in entry if token is not None) for entry in entries_seen if None not in entry
+    )
     number = {token: i for i, token in enumerate(dict.fromkeys(token for entry in entries for token in entry))}
     symbols = np.array([number[token] for entry in entries for token in entry], np.int32)
     return Dictionary.of(Strings.of(number), starts_of([len(entry) for entry in entries]), symbols)
 
 
-def learn_dictionary(spans: EntrySpans, said: Ints, strings: Strings) -> Dictionary:
-    """Spans as entries; ``said`` [n_tokens] is the view's id for each token, -1 for no value."""
+def learn_dictionary(spans: EntrySpans, values: Ints, strings: Strings) -> Dictionary:
+    """Spans as entries; ``values`` [n_tokens] is the view's id for each token, -1 for no value."""
     starts = starts_of(spans.lengths)
     tokens = np.repeat(spans.begins - starts[:-1], spans.lengths) + np.arange(starts[-1])
-    symbols = said[tokens]
-    whole = np.minimum.reduceat(symbols, starts[:-1]) >= 0 if len(spans.begins) else np.zeros(0, bool)
-    kept, items = runs_of(starts, np.flatnonzero(whole))
-    used, symbols = np.unique(symbols[items], return_inverse=True)
+    symbols = values[tokens]
+    valid = np.minimum.reduceat(symbols, starts[:-1]) >= 0 if len(spans.begins) else np.zeros(0, bool)
+    bounds, items = runs_of(starts, np.flatnonzero(valid))
+    ids, symbols = np.unique(symbols[items], return_inverse=True)
     symbols = symbols.reshape(-1).astype(np.int32)
-    native = _core.Dictionary(len(used), kept, symbols, spans.folds[whole])
+    native = _core.Dictionary(len(ids), bounds, symbols, spans.folds[valid])
     first = dict[bytes, int]()
-    for i, (begin, end) in enumerate(pairwise(kept.tolist())):
+    for i, (begin, end) in enumerate(pairwise(bounds.tolist())):
         first.setdefault(symbols[begin:end].tobytes(), i)
-    starts, items = runs_of(kept, np.array([*first.values()], np.int64))
-    return Dictionary(strings.take(used), starts, symbols[items], native)
+    starts, items = runs_of(bounds, np.array([*first.values()], np.int64))
+    return Dictionary(strings.take(ids), starts, symbols[items], native)

@@ -44,10 +44,10 @@ class DiskLists(AttributeLists):
         """Iterate over the lists with the final numbers of attributes."""
         lengths, ids, values = (writer.array() for writer in self._writers)
         first = starts_of(self._chunks[-1].sizes)
-        for before, chunk in zip(self._chunks[:-1], self._chunks[1:], strict=True):
-            items = slice(before.item, chunk.item)
+        for previous, chunk in zip(self._chunks[:-1], self._chunks[1:], strict=True):
+            items = slice(previous.item, chunk.item)
             numbers = [np.arange(size, dtype=np.int32) + start for size, start in zip(chunk.sizes, first, strict=False)]
-            starts = starts_of(lengths[before.token : chunk.token])
+            starts = starts_of(lengths[previous.token : chunk.token])
             lists = Ragged(starts, ids[items], values[:0] if self._plain else values[items])
             yield lists.renumber(np.concatenate([np.zeros(0, np.int32), *numbers]).astype(np.int32))
 

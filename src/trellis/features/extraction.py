@@ -46,22 +46,22 @@ def view_table(view: View, strings: Strings, lookups: Lookups, column: str = "")
     values, calls, numbers = strings.tolist(), native_calls(view), dict[str, int]()
     if calls is not None:
         foreign = [value for value in values if not value.isascii()]
-        others = list(map(function_of(view, lookups, column), foreign)) if foreign else []
-        table = _core.view_table(calls, strings, others)
+        foreign_results = list(map(function_of(view, lookups, column), foreign)) if foreign else []
+        table = _core.view_table(calls, strings, foreign_results)
         if table is not None:
             codes, data, starts = table
             return codes, Strings(data, starts)
-    said = map(function_of(view, lookups, column), values)
-    ids = [-1 if s is None else numbers.setdefault(s, len(numbers)) for s in said]
+    results = map(function_of(view, lookups, column), values)
+    ids = [-1 if s is None else numbers.setdefault(s, len(numbers)) for s in results]
     return np.array(ids, np.int32), Strings.of(numbers)
 
 
 def compact(column: Column) -> Column:
     """The column with only the values that occur: a slice of a corpus shares the values of the whole."""
-    seen = column.counts() > 0
-    if seen.all():
+    present = column.counts() > 0
+    if present.all():
         return column
-    return Column((np.cumsum(seen) - 1).astype(np.int32)[column.codes], column.values.take(np.flatnonzero(seen)))
+    return Column((np.cumsum(present) - 1).astype(np.int32)[column.codes], column.values.take(np.flatnonzero(present)))
 
 
 def column_vocabulary(
@@ -92,8 +92,8 @@ def column_vocabulary(
         dictionary, file = (dictionaries or {}).get(DictionaryView(name, view)), vector_file(view)
         if dictionary is not None or file is not None:
             tokens = dictionary.tokens if dictionary is not None else (vectors or {})[str(file)].words
-            asked = np.append(tokens.find(distinct), -1)
-            numbers, distinct = asked[numbers].astype(np.int32), tokens
+            requested = np.append(tokens.find(distinct), -1)
+            numbers, distinct = requested[numbers].astype(np.int32), tokens
         ids[:, j] = np.where(numbers < 0, -1, numbers + 2 * reach)
         strings.append(distinct)
     return ColumnVocabulary(name, tuple(views), values, ids, tuple(strings))
@@ -166,18 +166,18 @@ class Extractor:
         are strings that its views have beside those of its values.
         """
         # Templates of vectors come last among those of single labels: native code numbers the others.
-        self.templates = sorted(templates, key=lambda template: (template.about, template.of_vectors))
-        self.n_emission = sum(not t.about for t in templates)
+        self.templates = sorted(templates, key=lambda template: (template.history_code, template.of_vectors))
+        self.n_emission = sum(not t.history_code for t in templates)
         derived, reach = derived_names(self.templates), reach_of(self.templates)
         names = [*values, *derived]
         views = views_of(self.templates, names)
-        asked = dictionary_views(self.templates)
+        dictionary_looks = dictionary_views(self.templates)
         if known is not None:
-            learned = dict(zip(asked, known.dictionaries, strict=True))
+            learned = dict(zip(dictionary_looks, known.dictionaries, strict=True))
         self.dictionaries: dict[DictionaryView, Dictionary] = {
             view: (learned or {}).get(view)
             or read_dictionary(str(view.path), values[view.column].tolist(), function_of(view.calls, {}))
-            for view in asked
+            for view in dictionary_looks
         }
         self.lookups: Lookups = read_lookups(self.templates) if known is None else known.lookups
         paths = {path for template in self.templates for look in template.looks if (path := vector_file(look.calls))}
@@ -218,14 +218,14 @@ class Extractor:
         return self.vectors[str(vector_file(self.templates[k].looks[0].calls))]
 
     def lists(
-        self, codes: Sequence[Ints], starts: Longs, n_threads: int, asks: Ints | None = None
+        self, codes: Sequence[Ints], starts: Longs, n_threads: int, folds: Ints | None = None
     ) -> tuple[Ragged, Ragged | None]:
         """The attributes and edge attributes of every token, from the codes of its values in each column.
 
-        ``asks`` is the fold of each sentence for look-ups in learned dictionaries.
+        ``folds`` is the fold of each sentence for look-ups in learned dictionaries.
         """
-        codes = [*codes, *self._derived(codes, starts, n_threads, asks)]
-        coded = [Coded(one, column.view_ids) for one, column in zip(codes, self.columns, strict=True)]
+        codes = [*codes, *self._derived(codes, starts, n_threads, folds)]
+        coded = [Coded(values, column.view_ids) for values, column in zip(codes, self.columns, strict=True)]
         plain = part_of_plan(self.plan, 0, self.n_emission - len(self.valued))
         lists = Ragged(**self.growing.extract(plain, coded, starts, n_threads))
         if self.valued:
@@ -234,16 +234,16 @@ class Extractor:
             return lists, None
         return lists, Ragged(**self.growing_edges.extract(self.parts[1], coded, starts, n_threads))
 
-    def _derived(self, codes: Sequence[Ints], starts: Longs, n_threads: int, asks: Ints | None) -> list[Ints]:
+    def _derived(self, codes: Sequence[Ints], starts: Longs, n_threads: int, folds: Ints | None) -> list[Ints]:
         """The codes of derived columns."""
-        said = dict[DictionaryView, list[Ints]]()
+        matches = dict[DictionaryView, list[Ints]]()
         for view, dictionary in self.dictionaries.items():
             c = next(i for i, column in enumerate(self.columns) if column.name == view.column)
             ids = self.columns[c].view_ids[:, self.columns[c].views.index(view.calls)]
             symbols = np.maximum(ids - 2 * self.plan.reach, -1).astype(np.int32)[codes[c]]
-            who = asks if view.path is None else None
-            said[view] = list(dictionary.native.match(symbols, starts, who, n_threads))  # as MATCHED numbers them
-        return [said[view][where] for view, where in derived_names(self.templates).values()]
+            visible = folds if view.path is None else None
+            matches[view] = list(dictionary.native.match(symbols, starts, visible, n_threads))  # numbered as MATCHED
+        return [matches[view][where] for view, where in derived_names(self.templates).values()]
 
     def _values(self, codes: Sequence[Ints], starts: Longs) -> Ragged:
         """Components of vectors, as attributes with values."""
@@ -258,8 +258,8 @@ class Extractor:
 
     def vocabulary(self, bag: Bag | None = None) -> Vocabulary:
         """The vocabulary, with empty tables."""
-        known = self.lookups, tuple(self.dictionaries.values()), self.vectors
-        rest = self.columns, self.plan, NO_TABLES, NO_TABLES, bag, *known
+        lookups = self.lookups, tuple(self.dictionaries.values()), self.vectors
+        rest = self.columns, self.plan, NO_TABLES, NO_TABLES, bag, *lookups
         return Vocabulary(tuple(self.templates), self.n_emission, *rest)
 
 
@@ -277,15 +277,15 @@ def extract(
     bags = [name for name in features.columns if isinstance(corpus.columns.get(name), BagColumn)]
     bag_templates = [t for t in features.templates if any(look.column in bags for look in t.looks)]
     for template in bag_templates:
-        if len(template.looks) != 1 or template.looks[0].offset or template.looks[0].calls or template.about > 1:
+        if len(template.looks) != 1 or template.looks[0].offset or template.looks[0].calls or template.history_code > 1:
             raise TemplateError(
                 f"template {str(template)!r}: read a column of attributes as {bags[0]}[0], alone or with label[-1]"
             )
-    if len(bags) > 1 or len({template.about for template in bag_templates}) < len(bag_templates):
+    if len(bags) > 1 or len({template.history_code for template in bag_templates}) < len(bag_templates):
         raise TemplateError("at most one column of attributes is supported; merge the columns")
     compacted = {name: compact(corpus.column(name)) for name in features.columns if name not in bags}
     if known is not None:
-        olds = zip(compacted.items(), known.given, strict=True)
+        olds = zip(compacted.items(), known.inputs, strict=True)
         compacted = {name: column.after(old.values) for (name, column), old in olds}
     learned = dict[DictionaryView, Dictionary]()
     for view in dictionary_views(features.templates):
@@ -301,32 +301,32 @@ def extract(
         learned,
     )
     growing, growing_edges = extractor.growing, extractor.growing_edges
-    old = [known_numbers(known, which, own, extractor.parts) for which, own in enumerate((growing, growing_edges))]
-    codes, asks = [column.codes for column in compacted.values()], None if spans is None else spans.asks
-    given, bag = corpus.columns[bags[0]] if bags else None, None
-    if isinstance(given, BagColumn) and known is not None and known.bag is not None:
-        names, numbers = known.bag.strings.united(given.names)
-        given = BagColumn(given.starts, numbers[given.ids], given.values, names)
+    old = [known_numbers(known, which, keys, extractor.parts) for which, keys in enumerate((growing, growing_edges))]
+    codes, folds = [column.codes for column in compacted.values()], None if spans is None else spans.sentence_folds
+    bag_source, bag = corpus.columns[bags[0]] if bags else None, None
+    if isinstance(bag_source, BagColumn) and known is not None and known.bag is not None:
+        names, numbers = known.bag.strings.united(bag_source.names)
+        bag_source = BagColumn(bag_source.starts, numbers[bag_source.ids], bag_source.values, names)
     lists, edge_lists = lists_for(corpus), lists_for(corpus)
     token, sentence, has_edges, sizes = 0, 0, growing_edges is not None, list[list[int]]()
     for chunk in corpus.chunks():
         begin, token, first, sentence = token, token + chunk.n_tokens, sentence, sentence + len(chunk)
-        who = None if asks is None else asks[first:sentence]
-        found, on_edges = extractor.lists([one[begin:token] for one in codes], chunk.starts, n_threads, who)
+        part = None if folds is None else folds[first:sentence]
+        of_chunk, on_edges = extractor.lists([values[begin:token] for values in codes], chunk.starts, n_threads, part)
         sizes = [
             [*growing.table_sizes.tolist()],
             [] if growing_edges is None else [*growing_edges.table_sizes.tolist()],
         ]
-        if isinstance(given, BagColumn):
-            about = {template.about for template in bag_templates}
-            bag, own = bag_of(bags[0], given.names, about, *map(sum, sizes)), given.slice(begin, token)
-            found = _join(found, own.renumber(bag.attributes))
+        if isinstance(bag_source, BagColumn):
+            histories = {template.history_code for template in bag_templates}
+            bag, keys = bag_of(bags[0], bag_source.names, histories, *map(sum, sizes)), bag_source.slice(begin, token)
+            of_chunk = _join(of_chunk, keys.renumber(bag.attributes))
             sizes[0].append(int((bag.attributes >= 0).sum()))
             if bag.pairs is not None:
-                nothing = Ragged(np.zeros(len(own) + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
-                on_edges, has_edges = _join(on_edges or nothing, own.renumber(bag.pairs)), True
+                empty = Ragged(np.zeros(len(keys) + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+                on_edges, has_edges = _join(on_edges or empty, keys.renumber(bag.pairs)), True
                 sizes[1].append(int((bag.pairs >= 0).sum()))
-        lists.add(found, sizes[0])
+        lists.add(of_chunk, sizes[0])
         if on_edges is not None:
             edge_lists.add(on_edges, sizes[1])
     old_numbers = [numbers_there() for numbers_there in old]
@@ -350,15 +350,15 @@ def lists_for(corpus: Corpus) -> AttributeLists:
     return DiskLists(corpus.disk)
 
 
-def bag_of(column: str, names: Strings, about: Container[int], first: int, first_pair: int) -> Bag:
+def bag_of(column: str, names: Strings, histories: Container[int], first: int, first_pair: int) -> Bag:
     """Attributes numbered from ``first`` on; those with label pairs from ``first_pair`` on.
 
-    ``about`` lists the numbers of preceding labels with which templates read the column. Names that begin with
+    ``histories`` lists the numbers of preceding labels with which templates read the column. Names that begin with
     ``label[-1] & `` are edge attributes only.
     """
-    marked = np.array([name.startswith(PAIR) for name in names], bool)
-    with_label = ~marked & (0 in about)
-    with_pair = marked | (1 in about)
+    is_pair = np.array([name.startswith(PAIR) for name in names], bool)
+    with_label = ~is_pair & (0 in histories)
+    with_pair = is_pair | (1 in histories)
     attributes = np.where(with_label, np.cumsum(with_label) + (first - 1), -1).astype(np.int32)
     pairs = np.where(with_pair, np.cumsum(with_pair) + (first_pair - 1), -1).astype(np.int32)
     return Bag(column, names, attributes, pairs if with_pair.any() else None)
@@ -368,17 +368,17 @@ def frequent_words(
     values: Mapping[str, Strings], counts: Callable[[str], Longs], views: Sequence[Sequence[View]]
 ) -> dict[tuple[str, str], dict[str, str]]:
     """The words that are not rare, by function and column, for functions that depend on word counts."""
-    found = dict[tuple[str, str], dict[str, str]]()
+    lookups = dict[tuple[str, str], dict[str, str]]()
     for (name, words), v in zip(values.items(), views, strict=False):  # derived columns have no words
         for function in sorted({call.name for view in v for call in view if call.name in COUNTED}):
             often = np.flatnonzero(counts(name) > RARE)
-            found[function, name] = {words[value]: "yes" for value in often.tolist()}
-    return found
+            lookups[function, name] = {words[value]: "yes" for value in often.tolist()}
+    return lookups
 
 
 def known_numbers(
     known: Vocabulary | None,
-    which: int,
+    kind: int,
     growing: _core.GrowingVocabulary | None,
     parts: Sequence[Plan],
     renamed: Callable[[int, Ints], Ints] = lambda k, ids: ids,
@@ -390,27 +390,27 @@ def known_numbers(
     """
     seeds = list[tuple[int, Ints, Ints]]()  # of each table: its number, old numbers of attributes, numbers within it
     if known is not None and growing is not None:
-        first = known.n_emission if which else 0
-        for k, numbers, ids in entries(known, on_edge=bool(which)):
-            own = growing.add(parts[which], k - first, np.ascontiguousarray(renamed(k, ids)))
-            seeds.append((int(known.plan.templates[k, 2]), numbers, own))
+        first = known.n_emission if kind else 0
+        for k, numbers, ids in entries(known, on_edge=bool(kind)):
+            places = growing.add(parts[kind], k - first, np.ascontiguousarray(renamed(k, ids)))
+            seeds.append((int(known.plan.templates[k, 2]), numbers, places))
 
     def numbers_there() -> Ints:
         out = np.full(max((int(n.max(initial=-1)) + 1 for _, n, _ in seeds), default=0), -1, np.int32)
-        for table, numbers, own in seeds:
+        for table, numbers, targets in seeds:
             assert growing is not None
-            out[numbers] = starts_of(growing.table_sizes)[table] + own
+            out[numbers] = starts_of(growing.table_sizes)[table] + targets
         return out
 
     return numbers_there
 
 
-def _with_bag(numbers: Ints, attributes: Ints, now: Ints) -> Ints:
-    """Extend a map from old to new numbers by free-form attributes; ``now`` are their new numbers."""
+def _with_bag(numbers: Ints, attributes: Ints, new: Ints) -> Ints:
+    """Extend a map from old to new numbers by free-form attributes; ``new`` are their new numbers."""
     out = np.empty(max(len(numbers), int(attributes.max(initial=-1)) + 1), np.int32)
     out[: len(numbers)] = numbers
     alive = np.flatnonzero(attributes >= 0)
-    out[attributes[alive]] = now[alive]
+    out[attributes[alive]] = new[alive]
     return out
 
 
@@ -419,25 +419,25 @@ def part_of_plan(plan: Plan, first: int, last: int) -> Plan:
     return replace(plan, templates=np.ascontiguousarray(plan.templates[first:last]))
 
 
-def _join(lists: Ragged, others: Ragged) -> Ragged:
+def _join(lists: Ragged, second_lists: Ragged) -> Ragged:
     """Concatenate two attribute lists per token."""
-    starts, ids, weights = others.starts, others.ids, others.full_values()
+    starts, ids, weights = second_lists.starts, second_lists.ids, second_lists.full_values()
     sizes, more = np.diff(lists.starts), np.diff(starts)
     joined = starts_of(sizes + more)
     out = np.empty(joined[-1], np.int32)
     values = np.ones(joined[-1], np.float32)
-    here = np.repeat(joined[:-1] - lists.starts[:-1], sizes) + np.arange(len(lists.ids))
-    there = np.repeat(joined[:-1] + sizes - starts[:-1], more) + np.arange(len(ids))
-    out[here], out[there], values[here], values[there] = lists.ids, ids, lists.full_values(), weights
+    first = np.repeat(joined[:-1] - lists.starts[:-1], sizes) + np.arange(len(lists.ids))
+    second = np.repeat(joined[:-1] + sizes - starts[:-1], more) + np.arange(len(ids))
+    out[first], out[second], values[first], values[second] = lists.ids, ids, lists.full_values(), weights
     return Ragged(joined, out, np.empty(0, np.float32) if bool((values == 1).all()) else values)
 
 
 def freeze(extraction: Extraction, rank: Ints, edge_rank: Ints) -> Vocabulary:
     """The vocabulary with attributes renumbered: rank[a] is the new number of a, -1 drops it."""
     vocabulary, edges, n = extraction.vocabulary, extraction.growing_edges, extraction.vocabulary.n_emission
-    tables, folds = (KeyTables(**some) for some in extraction.growing.freeze(rank[: extraction.growing.n_attributes]))
+    tables, folds = (KeyTables(**raw) for raw in extraction.growing.freeze(rank[: extraction.growing.n_attributes]))
     if edges is not None:  # its templates come last, and with them their tables and folds
-        edge_tables, edge_folds = (KeyTables(**some) for some in edges.freeze(edge_rank[: edges.n_attributes]))
+        edge_tables, edge_folds = (KeyTables(**raw) for raw in edges.freeze(edge_rank[: edges.n_attributes]))
         first_atom, _, first_table = vocabulary.plan.templates[n].tolist()
         first_fold = int(vocabulary.plan.atoms[:first_atom, 4].max(initial=-1)) + 1
         tables, folds = _spliced(tables, edge_tables, first_table), _spliced(folds, edge_folds, first_fold)
@@ -445,8 +445,8 @@ def freeze(extraction: Extraction, rank: Ints, edge_rank: Ints) -> Vocabulary:
     if bag is not None:  # -1, no attribute, gets the last rank
         attributes = np.append(rank, np.int32(-1))[bag.attributes]
         pairs = None if bag.pairs is None else np.append(edge_rank, np.int32(-1))[bag.pairs]
-        kept = np.flatnonzero((attributes >= 0) | (False if pairs is None else pairs >= 0))
-        bag = Bag(bag.column, bag.strings.take(kept), attributes[kept], None if pairs is None else pairs[kept])
+        places = np.flatnonzero((attributes >= 0) | (False if pairs is None else pairs >= 0))
+        bag = Bag(bag.column, bag.strings.take(places), attributes[places], None if pairs is None else pairs[places])
     return replace(vocabulary, tables=tables, folds=folds, bag=bag)
 
 
@@ -461,10 +461,10 @@ def _spliced(first: KeyTables, second: KeyTables, n: int) -> KeyTables:
 def sources(extraction: Extraction, rank: Ints) -> Sources:
     """The source of every attribute of labels, under the numbers that ``rank`` gives."""
     vocabulary, growing = extraction.vocabulary, extraction.growing
-    n_sources, now = vocabulary.plan.n_tables, rank[: growing.n_attributes]
-    of = np.full(int(rank.max(initial=-1)) + 1, n_sources, np.int32)
-    of[now[now >= 0]] = np.repeat(np.arange(n_sources), growing.table_sizes)[now >= 0]
+    n_sources, numbers = vocabulary.plan.n_tables, rank[: growing.n_attributes]
+    out = np.full(int(rank.max(initial=-1)) + 1, n_sources, np.int32)
+    out[numbers[numbers >= 0]] = np.repeat(np.arange(n_sources), growing.table_sizes)[numbers >= 0]
     grouped: list[tuple[Template, ...]] = [()] * (n_sources + 1)
     for k in range(vocabulary.n_emission):
         grouped[vocabulary.plan.templates[k, 2]] += (vocabulary.templates[k],)
-    return Sources(of, tuple(grouped))
+    return Sources(out, tuple(grouped))

@@ -214,18 +214,18 @@ def fields_of(line: str) -> list[str]:
 
 def read_lookup(function: str, path: str) -> dict[str, str]:
     """The file behind ``cluster`` (``cluster TAB word [TAB count]`` per line) or others (one entry per line)."""
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     for number, line in enumerate(read_lines(function, path), 1):
         if not line.strip():
             continue
         if function != "cluster":
-            found[line.strip(BLANKS)] = "yes"
+            entries[line.strip(BLANKS)] = "yes"
             continue
         fields = line.split("\t")
         if len(fields) < 2:
             raise TemplateError(f"{path}:{number}: no tab; expected 'cluster TAB word' on each line")
-        found[fields[1]] = fields[0]
-    return found
+        entries[fields[1]] = fields[0]
+    return entries
 
 
 def function_named(name: str, arguments: Sequence[str | int], lookups: Lookups, column: str) -> Function:

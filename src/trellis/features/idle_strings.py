@@ -18,15 +18,15 @@ from trellis.features.vocabulary import View, Vocabulary
 
 def without_idle_strings(vocabulary: Vocabulary) -> Vocabulary:
     """Copy of the vocabulary with fewer strings; attributes and their numbers are unchanged."""
-    found = [entry for on_edge in (False, True) for entry in entries(vocabulary, on_edge=on_edge)]
-    used = _used(vocabulary, found)
+    keys = [entry for on_edge in (False, True) for entry in entries(vocabulary, on_edge=on_edge)]
+    ids_used = _used(vocabulary, keys)
     values, more = dict[str, Strings](), dict[str, dict[View, list[str]]]()
     for c, column in enumerate(vocabulary.columns):
-        kept = {view: column.said(j).take(used[c, j]) for j, view in enumerate(column.views)}
-        values[column.name] = kept.pop((), Strings.of([]))
-        more[column.name] = {view: strings.tolist() for view, strings in kept.items()}
+        in_use = {view: column.strings_of(j).take(ids_used[c, j]) for j, view in enumerate(column.views)}
+        values[column.name] = in_use.pop((), Strings.of([]))
+        more[column.name] = {view: strings.tolist() for view, strings in in_use.items()}
     extractor = Extractor(vocabulary.templates, values, lambda name: np.empty(0, np.int64), vocabulary, more=more)
-    numbers_now = {place: _numbers(vocabulary, extractor, place, kept) for place, kept in used.items()}
+    numbers_now = {place: _numbers(vocabulary, extractor, place, in_use) for place, in_use in ids_used.items()}
 
     def renamed(k: int, ids: Ints) -> Ints:
         """The view ids of template k's attributes among fewer strings."""
@@ -37,10 +37,10 @@ def without_idle_strings(vocabulary: Vocabulary) -> Vocabulary:
         return out
 
     growing, ranks = (extractor.growing, extractor.growing_edges), list[Ints]()
-    for which, own in enumerate(growing):
-        numbers = known_numbers(vocabulary, which, own, extractor.parts, renamed)()
-        ranks.append(np.full(0 if own is None else own.n_attributes, -1, np.int32))
-        ranks[which][numbers[numbers >= 0]] = np.flatnonzero(numbers >= 0)
+    for kind, tables in enumerate(growing):
+        numbers = known_numbers(vocabulary, kind, tables, extractor.parts, renamed)()
+        ranks.append(np.full(0 if tables is None else tables.n_attributes, -1, np.int32))
+        ranks[kind][numbers[numbers >= 0]] = np.flatnonzero(numbers >= 0)
     return replace(freeze(Extraction(extractor.vocabulary(), *growing), *ranks), bag=vocabulary.bag)
 
 
@@ -52,22 +52,22 @@ def _atoms(vocabulary: Vocabulary, k: int) -> list[tuple[int, tuple[int, int]]]:
     return [(a - first, (int(c), int(j))) for a in range(first, last) for c, j in [vocabulary.plan.atoms[a, :2]]]
 
 
-def _used(vocabulary: Vocabulary, found: list[tuple[int, Ints, Ints]]) -> dict[tuple[int, int], Ints]:
+def _used(vocabulary: Vocabulary, keys: list[tuple[int, Ints, Ints]]) -> dict[tuple[int, int], Ints]:
     """For each column and view, the numbers of the strings used by attributes."""
-    seen = {
+    lists_of = {
         (c, j): [np.empty(0, np.int32)] for c, column in enumerate(vocabulary.columns) for j in range(len(column.views))
     }
-    for k, _, ids in found:
+    for k, _, ids in keys:
         for a, place in _atoms(vocabulary, k):
-            seen[place].append(ids[:, a] - np.int32(2 * vocabulary.plan.reach))
-    return {place: np.unique(some[some >= 0]) for place, lists in seen.items() for some in [np.concatenate(lists)]}
+            lists_of[place].append(ids[:, a] - np.int32(2 * vocabulary.plan.reach))
+    return {place: np.unique(x[x >= 0]) for place, lists in lists_of.items() for x in [np.concatenate(lists)]}
 
 
-def _numbers(vocabulary: Vocabulary, extractor: Extractor, place: tuple[int, int], kept: Ints) -> Ints:
+def _numbers(vocabulary: Vocabulary, extractor: Extractor, place: tuple[int, int], numbers: Ints) -> Ints:
     """Map old string numbers of a view to new ids; -1 for unused strings."""
     c, j = place
-    old, now = vocabulary.columns[c].said(j), extractor.columns[c].said(j)
-    number = {string: i for i, string in enumerate(now)}
+    old, new = vocabulary.columns[c].strings_of(j), extractor.columns[c].strings_of(j)
+    number = {string: i for i, string in enumerate(new)}
     out = np.full(len(old), -1, np.int32)
-    out[kept] = [2 * vocabulary.plan.reach + number[string] for string in old.take(kept)]
+    out[numbers] = [2 * vocabulary.plan.reach + number[string] for string in old.take(numbers)]
     return out

@@ -14,19 +14,19 @@ from trellis.features.vocabulary import PAIR, KeyTables, Vocabulary
 
 
 def entries(
-    vocabulary: Vocabulary, *, on_edge: bool, wanted: npt.ArrayLike | None = None
+    vocabulary: Vocabulary, *, on_edge: bool, chosen: npt.ArrayLike | None = None
 ) -> Iterator[tuple[int, Ints, Ints]]:
     """For each table its first template, the numbers of its attributes and the view ids behind each [n, n_atoms].
 
     Of the attributes of labels, or with ``on_edge`` those of label pairs; all of them, or those wanted.
     """
-    plan, n, seen = vocabulary.plan, vocabulary.n_emission, set[int]()
+    plan, n, places = vocabulary.plan, vocabulary.n_emission, set[int]()
     for k in range(n, len(vocabulary.templates)) if on_edge else range(n):
         first, last, table = plan.templates[k].tolist()
-        if table in seen:  # templates of one name share their attributes
+        if table in places:  # templates of one name share their attributes
             continue
-        seen.add(table)
-        rest, numbers = _taken(vocabulary.tables, table, wanted)
+        places.add(table)
+        rest, numbers = _taken(vocabulary.tables, table, chosen)
         ids = np.empty((len(numbers), last - first), np.int32)
         for a in range(last - 1, first - 1, -1):  # as packed by core/text/extract.cpp: the last id in the lowest bits
             _, _, _, bits, fold = plan.atoms[a].tolist()
@@ -40,18 +40,18 @@ def entries(
         yield k, numbers, ids
 
 
-def keys_in_order(tables: KeyTables, wanted: npt.ArrayLike | None = None) -> list[tuple[npt.NDArray[np.uint64], Ints]]:
+def keys_in_order(tables: KeyTables, chosen: npt.ArrayLike | None = None) -> list[tuple[npt.NDArray[np.uint64], Ints]]:
     """For every table its keys in order of their numbers, and these numbers: all, or the wanted ones."""
-    return [_taken(tables, table, wanted) for table in range(len(tables.starts) - 1)]
+    return [_taken(tables, table, chosen) for table in range(len(tables.starts) - 1)]
 
 
-def _taken(tables: KeyTables, table: int, wanted: npt.ArrayLike | None = None) -> tuple[npt.NDArray[np.uint64], Ints]:
+def _taken(tables: KeyTables, table: int, chosen: npt.ArrayLike | None = None) -> tuple[npt.NDArray[np.uint64], Ints]:
     """Keys and numbers of a table in order of the numbers: all, or the wanted ones."""
     keys, ids, starts = tables
-    here = slice(int(starts[table]), int(starts[table + 1]))
-    taken = np.flatnonzero(ids[here] >= 0 if wanted is None else np.isin(ids[here], wanted, kind="table"))
-    taken = taken[np.argsort(ids[here][taken], kind="stable")]
-    return keys[here][taken], ids[here][taken]
+    part = slice(int(starts[table]), int(starts[table + 1]))
+    slots = np.flatnonzero(ids[part] >= 0 if chosen is None else np.isin(ids[part], chosen, kind="table"))
+    slots = slots[np.argsort(ids[part][slots], kind="stable")]
+    return keys[part][slots], ids[part][slots]
 
 
 # ------------------------------------------------------------ names
@@ -59,21 +59,21 @@ def _taken(tables: KeyTables, table: int, wanted: npt.ArrayLike | None = None) -
 
 def attribute_names(vocabulary: Vocabulary, wanted: Iterable[int], *, on_edge: bool = False) -> dict[int, str]:
     """Names of attributes (``on_edge``: of those of label pairs), such as ``word[-1]=the & pos[0]=NN``."""
-    some, names = np.unique(np.fromiter(wanted, np.int64)), dict[int, str]()
-    for k, numbers, ids in entries(vocabulary, on_edge=on_edge, wanted=some):
+    unique_ids, names = np.unique(np.fromiter(wanted, np.int64)), dict[int, str]()
+    for k, numbers, ids in entries(vocabulary, on_edge=on_edge, chosen=unique_ids):
         template, first = vocabulary.templates[k], int(vocabulary.plan.templates[k, 0])
         prefix = f"{template.name}: " if template.name else ""
         for number, values in zip(numbers.tolist(), ids.tolist(), strict=True):
             looks = zip(template.looks, values, strict=True)
             parts = [_look_text(vocabulary, look, first + i, v) for i, (look, v) in enumerate(looks)]
-            said = [template.labels, *parts] if template.labels else parts
-            names[number] = prefix + (" & ".join(said) or "bias")
+            texts = [template.labels, *parts] if template.labels else parts
+            names[number] = prefix + (" & ".join(texts) or "bias")
     bag = vocabulary.bag
     attributes = None if bag is None else bag.pairs if on_edge else bag.attributes
     if bag is not None and attributes is not None:
-        for i in np.flatnonzero(np.isin(attributes, some)).tolist():
-            own = bag.strings[i]
-            names[int(attributes[i])] = f"{PAIR}{own.removeprefix(PAIR)}" if on_edge else own
+        for i in np.flatnonzero(np.isin(attributes, unique_ids)).tolist():
+            strings = bag.strings[i]
+            names[int(attributes[i])] = f"{PAIR}{strings.removeprefix(PAIR)}" if on_edge else strings
     return names
 
 
@@ -88,7 +88,7 @@ def _look_text(vocabulary: Vocabulary, look: Look, atom: int, value: int) -> str
         return f"{look}=_B+{value - reach + 1}"
     if vector_file(look.calls) is not None:
         return f"{look}={value - 2 * reach}"  # the dimension
-    strings = column.said(j)
+    strings = column.strings_of(j)
     if value - 2 * reach >= len(strings):
         raise ModelError("the model is damaged: a feature with a weight has no name")
     return f"{look}={strings[value - 2 * reach]}"

@@ -81,9 +81,9 @@ class PhraseVocabulary(PlaceVocabulary[tuple[Template, ...]]):
 
 def phrase_vocabulary(templates: tuple[Template, ...], corpus: Corpus) -> tuple[PhraseVocabulary, list[Coded]]:
     """The vocabulary of a treebank, and its columns as codes with views."""
-    wanted = list(templates)
+    lines = list(templates)
     if any(look.place == "outline" for t in templates for look in t.looks):
         # Outlines read the first column of the treebank: the words.
-        wanted.append(Template((Look(next(iter(corpus.columns)), 0, OUTLINE),)))
-    columns, lookups, coded = known_columns(wanted, corpus)
+        lines.append(Template((Look(next(iter(corpus.columns)), 0, OUTLINE),)))
+    columns, lookups, coded = known_columns(lines, corpus)
     return PhraseVocabulary(templates, columns, lookups), coded

@@ -48,18 +48,18 @@ class PlaceVocabulary(Generic[T]):
     def read(self, corpus: Corpus) -> list[Coded]:
         """Columns of sentences as codes with views; views of values unseen in training are computed."""
         coded = list[Coded]()
-        for known in self.columns:
-            column = compact(corpus.column(known.name))
-            numbers = known.values.find(column.values)
-            ids = np.full((len(numbers), len(known.views)), -1, np.int32)
-            ids[numbers >= 0] = known.view_ids[numbers[numbers >= 0]]
+        for vocabulary in self.columns:
+            column = compact(corpus.column(vocabulary.name))
+            numbers = vocabulary.values.find(column.values)
+            ids = np.full((len(numbers), len(vocabulary.views)), -1, np.int32)
+            ids[numbers >= 0] = vocabulary.view_ids[numbers[numbers >= 0]]
             unseen = np.flatnonzero(numbers < 0)
             values = column.values.take(unseen)
-            for j, strings in enumerate(known.strings):
+            for j, strings in enumerate(vocabulary.strings):
                 if strings is not None and len(unseen):
-                    said, distinct = view_table(known.views[j], values, self.lookups, known.name)
-                    found = np.append(strings.find(distinct), -1)[said]
-                    ids[unseen, j] = np.where(found < 0, -1, found + 2 * self.reach)
+                    view_ids, distinct = view_table(vocabulary.views[j], values, self.lookups, vocabulary.name)
+                    number_of = np.append(strings.find(distinct), -1)[view_ids]
+                    ids[unseen, j] = np.where(number_of < 0, -1, number_of + 2 * self.reach)
             coded.append(Coded(column.codes, ids))
         return coded
 
@@ -73,7 +73,7 @@ class PlaceVocabulary(Generic[T]):
                 return measures.index(look.place), MEASURE, self.MEASURE_BITS[look.place]
             c = names.index(look.column)
             j = self.columns[c].views.index(look.calls)
-            n_ids = 2 * self.reach + len(self.columns[c].said(j))
+            n_ids = 2 * self.reach + len(self.columns[c].strings_of(j))
             return slots.index((c, j)), self.PLACES[look.place], bits_of(n_ids)
 
         atoms, shapes, _, n_folds = pack_keys(self.all, atom_of)
@@ -83,7 +83,7 @@ class PlaceVocabulary(Generic[T]):
     def names(self, t: int, keys: Keys, folds: Sequence[Keys], measures: Mapping[str, Sequence[str]]) -> list[str]:
         """Attributes of a template as a person reads them, ``pos[head]=VB & distance=1``; ``measures`` by their ids."""
         ids = unpacked(keys, self.layout().atoms_of(t), folds)
-        texts = [self.texts(look, own.tolist(), measures) for look, own in zip(self.all[t].looks, ids, strict=True)]
+        texts = [self.texts(look, col.tolist(), measures) for look, col in zip(self.all[t].looks, ids, strict=True)]
         return [" & ".join(row) for row in zip(*texts, strict=True)] if texts else ["bias"] * len(keys)
 
     def texts(self, look: Look, ids: Sequence[int], measures: Mapping[str, Sequence[str]]) -> list[str]:
@@ -91,8 +91,8 @@ class PlaceVocabulary(Generic[T]):
         if look.place in measures:
             return [f"{look}={measures[look.place][i]}" for i in ids]
         column, reach = next(column for column in self.columns if column.name == look.column), self.reach
-        strings, after = column.said(column.views.index(look.calls)), [f"_B+{i}" for i in range(1, reach + 1)]
-        outside = [self.BEFORE, *(f"_B-{i}" for i in range(2, reach + 1)), *after]  # the name used by taggers
+        strings, padding = column.strings_of(column.views.index(look.calls)), [f"_B+{i}" for i in range(1, reach + 1)]
+        outside = [self.BEFORE, *(f"_B-{i}" for i in range(2, reach + 1)), *padding]  # the name used by taggers
         return [f"{look}={strings[i - 2 * reach] if i >= 2 * reach else outside[i]}" for i in ids]
 
 
@@ -123,4 +123,4 @@ def known_columns(
         column_vocabulary(name, values[name], v, 1 + reach_of(templates), lookups)
         for name, v in zip(names, views, strict=True)
     )
-    return columns, lookups, [Coded(compacted[known.name].codes, known.view_ids) for known in columns]
+    return columns, lookups, [Coded(compacted[vocabulary.name].codes, vocabulary.view_ids) for vocabulary in columns]

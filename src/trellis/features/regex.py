@@ -44,8 +44,8 @@ SPECIAL = "[](){}|+"  # letters that other expressions have a meaning for, and t
 def unreadable(pattern: str) -> str:
     """Describe unsupported syntax of an expression; empty if there is none."""
     plain = re.sub(r"\\.", "x", pattern)
-    if found := next((c for c in plain if c in SPECIAL), None):
-        return f"{found!r} is not supported here; for the character itself write \\{found}"
+    if character := next((c for c in plain if c in SPECIAL), None):
+        return f"{character!r} is not supported here; for the character itself write \\{character}"
     if re.search(r"(?:^\^?|[*?])[*?]", plain):
         return "* and ? apply to one character"
     return ""
@@ -53,7 +53,7 @@ def unreadable(pattern: str) -> str:
 
 def escaped(pattern: str) -> str:
     """A pattern of Wapiti, where these are letters, with them marked as such."""
-    return re.sub(r"\\.|[\[\](){}|+]", lambda one: one[0] if one[0][0] == "\\" else f"\\{one[0]}", pattern)
+    return re.sub(r"\\.|[\[\](){}|+]", lambda match: match[0] if match[0][0] == "\\" else f"\\{match[0]}", pattern)
 
 
 def search(pattern: str, word: bytes) -> tuple[int, int] | None:
@@ -81,8 +81,8 @@ def match(pattern: str) -> Callable[[str], str]:
 
     def function(word: str) -> str:
         data = word.encode("utf-8", "surrogateescape")
-        found = search(pattern, data)
-        return "" if found is None else text_of(data[found[0] : found[1]])
+        groups = search(pattern, data)
+        return "" if groups is None else text_of(data[groups[0] : groups[1]])
 
     return function
 

@@ -60,8 +60,8 @@ class Call:
     def __post_init__(self) -> None:
         for argument in self.arguments:
             if isinstance(argument, str) and not is_text(argument):
-                why = f"{self.name} has the argument {argument!r}, which is not valid UTF-8"
-                raise TemplateError(f"{why}; rename the file, or decode the text properly")
+                reason = f"{self.name} has the argument {argument!r}, which is not valid UTF-8"
+                raise TemplateError(f"{reason}; rename the file, or decode the text properly")
 
 
 def vector_file(calls: Sequence[Call]) -> str | None:
@@ -117,7 +117,7 @@ class Template:
     labelled: bool = False  # of an arc: combined with its label
 
     @property
-    def about(self) -> int:
+    def history_code(self) -> int:
         """Code of the labels used besides the token's label (core/engine/beam.hpp)."""
         if not self.far:
             return self.history
@@ -180,20 +180,20 @@ class _Parser:
         self.n_tokens = len(self.tokens)
         self.tokens += [("end", "end of template", len(text))] * 3  # two may be looked past
 
-    def error(self, why: str, at: int | None = None) -> TemplateError:
+    def error(self, reason: str, at: int | None = None) -> TemplateError:
         place = at if at is not None else self.peek()[2]
         text = self.text if len(self.text) <= SHOWN else f"{self.text[:SHOWN]}..."
-        return TemplateError(f"template {text!r}, character {place + 1}: {why}")
+        return TemplateError(f"template {text!r}, character {place + 1}: {reason}")
 
     def peek(self, ahead: int = 0) -> tuple[str, str, int]:
         return self.tokens[self.next + ahead]
 
     def take(self, kind: str, value: str | None = None) -> str:
-        found = self.peek()
-        if found[0] != kind or (value is not None and found[1] != value):
-            raise self.error(f"expected {value or kind}, found {found[1]!r}")
+        token = self.peek()
+        if token[0] != kind or (value is not None and token[1] != value):
+            raise self.error(f"expected {value or kind}, found {token[1]!r}")
         self.next += 1
-        return found[1]
+        return token[1]
 
     def template(self) -> Template:
         name = ""
@@ -208,11 +208,11 @@ class _Parser:
                 labelled = bool(self.take("name"))
             elif self.peek()[:2] == ("name", "label") and self.peek(1)[1] == "[":
                 at = self.peek()[2]
-                before = self.labels_before()
-                if isinstance(before, str):
-                    far.append(before)
+                preceding = self.labels_before()
+                if isinstance(preceding, str):
+                    far.append(preceding)
                 else:
-                    labels |= before
+                    labels |= preceding
             else:
                 looks.append(self.look())
             if self.peek()[0] == "end":
@@ -229,7 +229,7 @@ class _Parser:
         if any(look.place and look.calls and look.calls[-1].name in MATCHED for look in looks):
             raise self.error(f"{', '.join(MATCHED)} apply to tokens, not to arcs or segments", 0)
         if any(look.calls and look.calls[-1].name in VECTORS for look in looks) and (
-            len(looks) > 1 or template.about or template.labelled or looks[0].place
+            len(looks) > 1 or template.history_code or template.labelled or looks[0].place
         ):
             raise self.error("vector(...) applies to a token, and cannot be combined with other parts or labels", 0)
         if self.of_phrases:
@@ -244,7 +244,7 @@ class _Parser:
 
     def check_arc(self, template: Template) -> None:
         places = [look.place for look in template.looks]
-        if template.about or template.name or not all(place in (*ARC_PLACES, *ARC_MEASURES) for place in places):
+        if template.history_code or template.name or not all(place in (*ARC_PLACES, *ARC_MEASURES) for place in places):
             raise self.error("a template of arcs cannot read tokens, segments or preceding labels, and has no name", 0)
         if places.count("between") > 1:
             raise self.error("a template can read [between] only once", 0)
@@ -255,7 +255,7 @@ class _Parser:
 
     def check_phrase(self, template: Template) -> None:
         places = {look.place for look in template.looks}
-        if template.about or template.name or template.labelled or places - {*PHRASE_PLACES, *PHRASE_MEASURES}:
+        if template.history_code or template.name or template.labelled or places - {*PHRASE_PLACES, *PHRASE_MEASURES}:
             raise self.error(
                 "a template of phrases can read first, last, split, length and outline only, and has no name", 0
             )
@@ -263,7 +263,7 @@ class _Parser:
             raise self.error("a template cannot read both a split point and a phrase: write two templates", 0)
 
     def check_segment(self, template: Template) -> None:
-        if template.about or template.name or not all(look.place for look in template.looks):
+        if template.history_code or template.name or not all(look.place for look in template.looks):
             raise self.error("a template of segments cannot read tokens or preceding labels, and has no name", 0)
         if sum(look.place == "segment" for look in template.looks) > 1:
             raise self.error("a template can read a whole segment only once", 0)
@@ -287,8 +287,8 @@ class _Parser:
             self.take("sign", "..")
             last = self.number()
         if not first <= last < 0:
-            why = 'preceding labels are label[-1] or label[-2..-1]; for a column named label write "label"[0]'
-            raise self.error(why, at)
+            reason = 'preceding labels are label[-1] or label[-2..-1]; for a column named label write "label"[0]'
+            raise self.error(reason, at)
         self.take("sign", "]")
         return set(range(first, last + 1))
 
@@ -326,8 +326,8 @@ class _Parser:
                 return Look("", -1 if word == "is_first" else 1, (Call("outside"),))
             if kind == "name" and word in MEASURES:
                 return Look("", 0, place=word)
-            shown = word if word.isprintable() else repr(word)
-            raise self.error(f"expected {shown}[offset] or {shown}(...)", at)
+            text = word if word.isprintable() else repr(word)
+            raise self.error(f"expected {text}[offset] or {text}(...)", at)
         if word not in NAMES and word not in OWN:
             unknown = self.error(f"no function {word!r}; the functions are {', '.join((*NAMES, *OWN))}", at)
             raise UnknownFunctionError(str(unknown), word)
@@ -335,8 +335,8 @@ class _Parser:
         inner_at = self.peek()[2]
         inner = self.look(depth + 1)
         if inner.column == "":
-            why = "is_first, is_last and measures such as length cannot be arguments of a function; combine them with &"
-            raise self.error(why, inner_at)
+            rule = "is_first, is_last and measures such as length cannot be arguments of functions; combine them with &"
+            raise self.error(rule, inner_at)
         if word in COUNTED and inner.calls:
             raise self.error(f"{word} takes a word itself, not a function of it", inner_at)
         inside = {call.name for call in inner.calls}
@@ -357,8 +357,8 @@ class _Parser:
         return replace(inner, calls=(*inner.calls, Call(word, tuple(arguments))))
 
     def check(self, name: str, arguments: list[str | int], at: int) -> None:
-        if name in PATTERNED and arguments and (why := unreadable(str(arguments[0]))):
-            raise self.error(f"{name}: {why}", at)
+        if name in PATTERNED and arguments and (reason := unreadable(str(arguments[0]))):
+            raise self.error(f"{name}: {reason}", at)
         match arguments:
             case [] if name in PLAIN or name in OWN or name in MATCHED:
                 return

@@ -80,8 +80,8 @@ def _text(path: str) -> tuple[list[str], Floats]:
     if not rows:
         return [], np.empty((0, 1), np.float32)
     width = len(rows[0][1]) - 1
-    if len(rows) > 1 and (told := _told_width(rows[0][1], len(rows) - 1, rows[1][1])):
-        width, rows = told, rows[1:]
+    if len(rows) > 1 and (width_named := _told_width(rows[0][1], len(rows) - 1, rows[1][1])):
+        width, rows = width_named, rows[1:]
     words, matrix = list[str](), np.empty((len(rows), width), np.float32)
     for i, (number, fields) in enumerate(rows):
         try:  # a word may contain spaces, numbers do not
@@ -90,9 +90,9 @@ def _text(path: str) -> tuple[list[str], Floats]:
             with np.errstate(over="ignore"):
                 matrix[i] = fields[-width:]
         except ValueError:
-            wanted = f"a word and {width:,} numbers" if width > 0 else "a word and its numbers"
-            why = f"invalid line; expected {wanted}, separated by spaces"
-            raise TemplateError(f"{path}:{number}: {why}") from None
+            expected = f"a word and {width:,} numbers" if width > 0 else "a word and its numbers"
+            reason = f"invalid line; expected {expected}, separated by spaces"
+            raise TemplateError(f"{path}:{number}: {reason}") from None
         words.append(" ".join(fields[:-width]))
     return words, matrix
 
@@ -134,8 +134,8 @@ def value_lists(looks: Sequence[tuple[Ints, Floats, Ints]], n_tokens: int) -> Ra
     ids, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
     at = starts[:-1].copy()
     for rows, matrix, attributes in looks:
-        some, width = np.flatnonzero(rows >= 0), len(attributes)
-        places = (at[some, None] + np.arange(width)).reshape(-1)
-        ids[places], values[places] = np.tile(attributes, len(some)), matrix[rows[some]].reshape(-1)
-        at[some] += width
+        tokens, width = np.flatnonzero(rows >= 0), len(attributes)
+        places = (at[tokens, None] + np.arange(width)).reshape(-1)
+        ids[places], values[places] = np.tile(attributes, len(tokens)), matrix[rows[tokens]].reshape(-1)
+        at[tokens] += width
     return Ragged(starts, ids, values)

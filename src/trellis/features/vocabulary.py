@@ -93,8 +93,8 @@ def feature_set(features: TemplateSource, columns: Sequence[str]) -> FeatureSet:
     """Resolve features against the input columns of a corpus (the target is not among them)."""
     templates, bigrams = templates_of(features, columns)
     if arc := next((t for t in templates if t.of_arc), None):
-        why = "reads arcs of trees; templates of a tagger read tokens, such as word[0]"
-        raise TemplateError(f"template {str(arc)!r} {why}")
+        reason = "reads arcs of trees; templates of a tagger read tokens, such as word[0]"
+        raise TemplateError(f"template {str(arc)!r} {reason}")
     history = max((t.history for t in templates), default=0)
     of_segments = [t for t in templates if t.of_segment]
     # Weights of label n-grams without looks follow from the order.
@@ -105,18 +105,18 @@ def feature_set(features: TemplateSource, columns: Sequence[str]) -> FeatureSet:
         if of_segments:
             raise TemplateError("all templates read whole segments; add one that reads a token, such as word[0]")
         raise TemplateError(NO_TEMPLATES)
-    named = next((bind_look(look, t, columns) for t in templates for look in t.looks if look.column), None)
-    first = named.column if named else columns[0] if columns else ""
+    column_look = next((bind_look(look, t, columns) for t in templates for look in t.looks if look.column), None)
+    first = column_look.column if column_look else columns[0] if columns else ""
     bound = [bind(template, columns, first) for template in templates]
     _check_shared(bound)
-    chosen = FeatureSet(tuple(bound), bigrams, history)
+    result = FeatureSet(tuple(bound), bigrams, history)
     for i, template in enumerate(of_segments):
         try:
-            of_segments[i] = bind(template, chosen.columns)
+            of_segments[i] = bind(template, result.columns)
         except TemplateError:
-            why = f"template {str(template)!r} reads a column that no template of tokens reads; those read"
-            raise TemplateError(f"{why} {', '.join(chosen.columns)}; add one, such as word[0]") from None
-    return replace(chosen, of_segments=tuple(of_segments))
+            reason = f"template {str(template)!r} reads a column that no template of tokens reads; those read"
+            raise TemplateError(f"{reason} {', '.join(result.columns)}; add one, such as word[0]") from None
+    return replace(result, of_segments=tuple(of_segments))
 
 
 def templates_of(
@@ -133,30 +133,30 @@ def templates_of(
     from trellis.features.crfpp import looks_like_crfpp, parse_crfpp
     from trellis.features.presets import PRESETS
 
-    known: Mapping[str, Sequence[str]] = PRESETS if presets is None else presets
+    names: Mapping[str, Sequence[str]] = PRESETS if presets is None else presets
 
     def parsed(item: Any) -> list[Template]:
         """The templates of an entry: a preset or a template."""
-        if isinstance(item, str) and item.strip() in known:
-            return [parse_template(text, of_phrases=of_phrases) for text in known[item.strip()]]
-        return [_template(item, known, of_phrases)]
+        if isinstance(item, str) and item.strip() in names:
+            return [parse_template(text, of_phrases=of_phrases) for text in names[item.strip()]]
+        return [_template(item, names, of_phrases)]
 
-    if isinstance(features, str) and features in known:
+    if isinstance(features, str) and features in names:
         return parsed(features), True
     entries: list[Any] | None
     if isinstance(features, str | Path):
         path = Path(features)
         if not path.is_file():
-            why = f"the presets are {', '.join(known)}; give templates as a list"
-            raise TemplateError(f"no preset or file {str(features)[:100]!r}; {why}")
+            reason = f"the presets are {', '.join(names)}; give templates as a list"
+            raise TemplateError(f"no preset or file {str(features)[:100]!r}; {reason}")
         entries = lines = read_lines("features", str(path))
         if presets is None and looks_like_crfpp(lines):
             return parse_crfpp(lines, columns, str(path))
         templates = list[Template]()
         for number, line in enumerate(lines, 1):
             try:
-                found = parsed(line) if line.strip() and not line.lstrip().startswith("#") else []
-                templates += (beside(template, path.parent) for template in found)
+                result = parsed(line) if line.strip() and not line.lstrip().startswith("#") else []
+                templates += (beside(template, path.parent) for template in result)
             except TemplateError as error:
                 raise TemplateError(f"{path}:{number}: {error}") from error
     else:
@@ -165,7 +165,7 @@ def templates_of(
             raise TemplateError(f"features must be a preset's name, a file or a list of templates, not {features!r}")
         templates = [template for item in entries for template in parsed(item)]
     # Presets may have templates in common.
-    has_presets = any(isinstance(entry, str) and entry.strip() in known for entry in entries)
+    has_presets = any(isinstance(entry, str) and entry.strip() in names for entry in entries)
     return list(dict.fromkeys(templates)) if has_presets else templates, True
 
 
@@ -176,8 +176,8 @@ def _template(source: str | Template, presets: Mapping[str, Sequence[str]], of_p
         except TemplateError as error:
             if not re.fullmatch(r"[\w-]+", source.strip()):
                 raise
-            why = f"is neither a template, such as word[0], nor a preset; the presets are {', '.join(presets)}"
-            raise TemplateError(f"{source.strip()!r} {why}") from error
+            reason = f"is neither a template, such as word[0], nor a preset; the presets are {', '.join(presets)}"
+            raise TemplateError(f"{source.strip()!r} {reason}") from error
     if not isinstance(source, Template):
         raise TemplateError(f"a template must be a string such as word[0], not {source!r}")
     # A model stores templates as text, so each must be writable and readable.
@@ -204,9 +204,9 @@ def bind_look(look: Look, template: Template, columns: Sequence[str], first: str
     for alias in ALIASES.get(look.column, ()):
         if alias in columns:
             return replace(look, column=alias)
-    alike = [name for name in columns if name.lower() == look.column.lower()]
-    if len(alike) == 1:  # Word, as in Kaggle's tables
-        return replace(look, column=alike[0])
+    similar = [name for name in columns if name.lower() == look.column.lower()]
+    if len(similar) == 1:  # Word, as in Kaggle's tables
+        return replace(look, column=similar[0])
     raise TemplateError(
         f"template {str(template)!r} reads column {look.column!r}; the corpus has {', '.join(columns) or 'none'}"
     )
@@ -215,11 +215,11 @@ def bind_look(look: Look, template: Template, columns: Sequence[str], first: str
 def _check_shared(templates: Sequence[Template]) -> None:
     first = dict[str, Template]()
     for template in templates:
-        other = first.setdefault(template.name, template) if template.name else template
-        what = [[(look.column, look.calls) for look in t.looks] for t in (template, other)]
-        if what[0] != what[1] or template.about != other.about:
+        prior = first.setdefault(template.name, template) if template.name else template
+        reads = [[(look.column, look.calls) for look in t.looks] for t in (template, prior)]
+        if reads[0] != reads[1] or template.history_code != prior.history_code:
             raise TemplateError(
-                f"templates {str(other)!r} and {str(template)!r} have the same name, so they may differ only in offsets"
+                f"templates {str(prior)!r} and {str(template)!r} have the same name, so they may differ only in offsets"
             )
 
 
@@ -239,13 +239,13 @@ def seen_as(look: Look) -> tuple[str, View]:
 
 def views_of(templates: Sequence[Template], columns: Sequence[str]) -> list[list[View]]:
     """The views of each column, including those read by dictionaries."""
-    found = [dict[View, None]() for _ in columns]  # in order of first use by templates
-    seen = (seen_as(look) for template in templates for look in template.looks)
-    asked = ((view.column, view.calls) for view in dictionary_views(templates))
-    for column, view in (*seen, *asked):
+    views_in = [dict[View, None]() for _ in columns]  # in order of first use by templates
+    looks = (seen_as(look) for template in templates for look in template.looks)
+    dictionary_looks = ((view.column, view.calls) for view in dictionary_views(templates))
+    for column, view in (*looks, *dictionary_looks):
         if column in columns:
-            found[columns.index(column)][view] = None
-    return [list(views) for views in found]
+            views_in[columns.index(column)][view] = None
+    return [list(views) for views in views_in]
 
 
 def reach_of(templates: Sequence[Template]) -> int:
@@ -335,14 +335,14 @@ def pack_keys(
     for number, template in enumerate(templates):
         # Templates with the same name share a table and its folds, as their keys have the same layout.
         table = tables.setdefault(template.name or f" {number}", len(tables))
-        first, used = len(atoms), 0
+        first, n_bits = len(atoms), 0
         for place, look in enumerate(template.looks):
-            *what, bits = atom_of(look)
+            *atom, bits = atom_of(look)
             fold = -1
-            if used + bits > KEY_BITS:
-                fold, used = folds.setdefault((table, place), len(folds)), FOLD_BITS
-            used += bits
-            atoms.append([*what, look.offset, bits, fold])
+            if n_bits + bits > KEY_BITS:
+                fold, n_bits = folds.setdefault((table, place), len(folds)), FOLD_BITS
+            n_bits += bits
+            atoms.append([*atom, look.offset, bits, fold])
         shapes.append([first, len(atoms), table])
     arrays = np.array(atoms, np.int32).reshape(-1, 5), np.array(shapes, np.int32).reshape(-1, 3)
     return *arrays, len(tables), len(folds)
@@ -388,7 +388,7 @@ class ColumnVocabulary:
     view_ids: Ints  # [n_values, n_views], -1 if a view has no value
     strings: tuple[Strings | None, ...]  # [n_views] the distinct strings of each; None: the values themselves
 
-    def said(self, j: int) -> Strings:
+    def strings_of(self, j: int) -> Strings:
         """The strings of view j."""
         strings = self.strings[j]
         return self.values if strings is None else strings
@@ -430,11 +430,11 @@ class Bag(NamedTuple):
     @property
     def templates(self) -> list[str]:
         """The templates that read it."""
-        found = [f"{self.column}[0]"] if len(self.attributes) == 0 or (self.attributes >= 0).any() else []
-        said = () if self.pairs is None else np.flatnonzero(self.pairs >= 0).tolist()
-        if any(not self.strings[i].startswith(PAIR) for i in said):
-            found.append(f"{PAIR}{self.column}[0]")
-        return found or [f"{self.column}[0]"]
+        texts = [f"{self.column}[0]"] if len(self.attributes) == 0 or (self.attributes >= 0).any() else []
+        labels = () if self.pairs is None else np.flatnonzero(self.pairs >= 0).tolist()
+        if any(not self.strings[i].startswith(PAIR) for i in labels):
+            texts.append(f"{PAIR}{self.column}[0]")
+        return texts or [f"{self.column}[0]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,14 +459,14 @@ class Vocabulary:
         return cls((), 0, (), NO_PLAN, NO_TABLES, NO_TABLES, bag, {})
 
     @property
-    def given(self) -> tuple[ColumnVocabulary, ...]:
+    def inputs(self) -> tuple[ColumnVocabulary, ...]:
         """The input columns of a sentence; derived columns follow them."""
         return self.columns[: len(self.columns) - len(derived_names(self.templates))]
 
     @property
     def matchers(self) -> list[tuple[_core.Dictionary, int, int]]:
         """The native dictionaries, each with the numbers of its column and view."""
-        names = [column.name for column in self.given]
+        names = [column.name for column in self.inputs]
         places = [(names.index(view.column), view.calls) for view in dictionary_views(self.templates)]
         return [
             (dictionary.native, c, self.columns[c].views.index(calls))
@@ -487,7 +487,7 @@ class Vocabulary:
     @property
     def n_strings(self) -> int:
         """Number of strings of all columns and views."""
-        return sum(len(one or column.values) for column in self.columns for one in column.strings)
+        return sum(len(strings or column.values) for column in self.columns for strings in column.strings)
 
     @property
     def longest_history(self) -> int:
@@ -500,14 +500,14 @@ class Vocabulary:
         has_pairs = self.bag is not None and self.bag.pairs is not None
         return has_pairs or any(template.history == 1 for template in self.templates)
 
-    def about(self, n_edge_attributes: int) -> Bytes | None:
+    def history_codes(self, n_edge_attributes: int) -> Bytes | None:
         """The labels of each edge attribute (core/engine/beam.hpp); None if none uses labels further back."""
         if not self.templates or not self.templates[-1].far:
             return None
         _, ids, starts = self.tables
         out = np.ones(n_edge_attributes, np.uint8)
         for template, table in zip(self.templates, self.plan.templates[:, 2].tolist(), strict=True):
-            here = ids[starts[table] : starts[table + 1]]
-            if template.about:
-                out[here[here >= 0]] = template.about
+            attributes = ids[starts[table] : starts[table + 1]]
+            if template.history_code:
+                out[attributes[attributes >= 0]] = template.history_code
         return out

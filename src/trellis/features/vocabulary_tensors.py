@@ -64,9 +64,9 @@ def read_columns(header: Mapping[str, Any], tensors: Tensors) -> tuple[tuple[Col
         strings = tuple(strings_of(f"{place}.view{j}", tensors) if view else None for j, view in enumerate(views))
         columns.append(ColumnVocabulary(name, views, strings_of(place, tensors), tensors[f"{place}.view_ids"], strings))
         for call in (call for view in views for call in view if call.name in (*FILED, *COUNTED)):
-            of = str(call.arguments[0]) if call.name in FILED else name
-            if (call.name, of) not in lookups:
-                raise ValueError(f"no look-up for {call.name} of {of}")
+            file_name = str(call.arguments[0]) if call.name in FILED else name
+            if (call.name, file_name) not in lookups:
+                raise ValueError(f"no look-up for {call.name} of {file_name}")
     return tuple(columns), lookups
 
 

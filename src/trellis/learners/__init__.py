@@ -28,9 +28,9 @@ LEARNERS = {
 
 def learner_named(name: str) -> type[Learner]:
     """The class of a learner by its name, ignoring case; LearnerError for an unknown name."""
-    if (known := name.lower()) not in LEARNERS:
+    if (key := name.lower()) not in LEARNERS:
         raise LearnerError(f"unknown learner {name!r}; the learners are {', '.join(LEARNERS)}")
-    learner_class: Any = getattr(trellis, LEARNERS[known])
+    learner_class: Any = getattr(trellis, LEARNERS[key])
     return learner_class  # type: ignore[no-any-return]
 
 
@@ -46,18 +46,18 @@ def learner_of(learner: Any) -> Learner:
     return learner
 
 
-def learner_with(ability: Ability, learner: Any, why: str) -> Learner:
-    """Like ``learner_of``; LearnerError with the reason ``why`` if the learner lacks an ability."""
+def learner_with(ability: Ability, learner: Any, reason: str) -> Learner:
+    """Like ``learner_of``; LearnerError with the reason ``reason`` if the learner lacks an ability."""
     learner = learner_of(learner)
     if ability not in learner.abilities:
-        raise LearnerError(f"{str(learner).removesuffix('()')} {why}")
+        raise LearnerError(f"{str(learner).removesuffix('()')} {reason}")
     return learner  # type: ignore[no-any-return]
 
 
-def parser_learner(learner: Any, also: str = "") -> Learner:
-    """Like ``learner_of``, for parsers; ``also`` names further algorithms in the error."""
+def parser_learner(learner: Any, alternatives: str = "") -> Learner:
+    """Like ``learner_of``, for parsers; ``alternatives`` names further algorithms in the error."""
     able = ", ".join(name for name in LEARNERS if "trees" in learner_named(name)().abilities)
-    resolved = learner_with("trees", learner, f"does not train parsers; use {able}{also}")
+    resolved = learner_with("trees", learner, f"does not train parsers; use {able}{alternatives}")
     if getattr(resolved, "c1", 0):
         raise LearnerError("c1 (L1 regularisation) is not supported for parsers; omit it")
     return resolved

@@ -147,13 +147,13 @@ class FrankWolfeRun(NativeRun):
     were met, sum to little enough; else ``gap`` is that sum.
     """
 
-    about: MarginWeights
+    native_weights: MarginWeights
 
     def __init__(self, problem: Problem, learner: HMSVM) -> None:
         if problem.initial is not None:
             raise LearnerError("init cannot be combined with solver='frank-wolfe', which starts at zero")
-        about = problem.margins(learner.C, learner.cost == "zero-one")
-        super().__init__(problem, about, learner.epochs, learner.average)
+        margins = problem.margins(learner.C, learner.cost == "zero-one")
+        super().__init__(problem, margins, learner.epochs, learner.average)
         self.learner = learner
 
     @property
@@ -164,20 +164,20 @@ class FrankWolfeRun(NativeRun):
     def step(self, number: int) -> Event:
         """One pass over all examples, and the exact gap where it may be small enough."""
         problem, tolerance = self.problem, self.learner.tolerance
-        violations, updates, met = self.epoch(sentence_order(problem.n_sentences, number, self.learner.seed))
+        violations, updates, gap = self.epoch(sentence_order(problem.n_sentences, number, self.learner.seed))
         # The last epoch does not affect later ones: training may be resumed from a checkpoint with more epochs.
-        primal, may_be_solved = None, met <= tolerance * (self.dual + met)
+        primal, may_be_solved = None, gap <= tolerance * (self.dual + gap)
         if may_be_solved:
-            self.about.renewed(self.native)
+            self.native_weights.renewed(self.native)
         if may_be_solved or number == self.epochs:
             primal = self.primal(self.weights())
-            met = primal - self.dual
-            self.solved = may_be_solved and met <= tolerance * primal
-        return Event(number, violations=violations, updates=updates, objective=primal, dual=self.dual, gap=met)
+            gap = primal - self.dual
+            self.solved = may_be_solved and gap <= tolerance * primal
+        return Event(number, violations=violations, updates=updates, objective=primal, dual=self.dual, gap=gap)
 
     def primal(self, weights: Any) -> float:
         """½ |w|² + sum_i C_i H_i(w), of any weights."""
-        losses, factors = self.about.losses(weights), self.problem.sentence_weights
+        losses, factors = self.native_weights.losses(weights), self.problem.sentence_weights
         squares: float = weights.squares()
         return 0.5 * squares + self.learner.C * _core.dot(losses, np.ones(len(losses)) if factors is None else factors)
 

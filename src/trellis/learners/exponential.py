@@ -234,16 +234,16 @@ def cross_validated(learner: SequenceBoost, parameters: Parameters) -> Doubles:
     if n < n_folds:
         raise LearnerError(f"{n_folds} folds need at least {n_folds} sentences, but there are {n}")
     order = _core.shuffled(n, learner.effective()["seed"] % 2**64)
-    every, alone = learner.score_every, replace(learner, folds=0, seed=0)
-    right = np.zeros((n_folds, -(-learner.epochs // every)))
+    interval, single = learner.score_every, replace(learner, folds=0, seed=0)
+    right = np.zeros((n_folds, -(-learner.epochs // interval)))
     for part in range(n_folds):
         held_out = np.sort(order[part::n_folds])
         weights = np.ones(n) if problem.sentence_weights is None else problem.sentence_weights.copy()
         weights[held_out] = 0
-        work = _Rounds(alone, _seen(learner, replace(parameters, problem=replace(problem, sentence_weights=weights))))
+        work = _Rounds(single, _seen(learner, replace(parameters, problem=replace(problem, sentence_weights=weights))))
         gold = problem.gold[runs_of(problem.starts, held_out)[1]]
         for look in range(right.shape[1]):
-            ended = any(work.step(number) is None for number in range(look * every, (look + 1) * every))
+            ended = any(work.step(number) is None for number in range(look * interval, (look + 1) * interval))
             right[part, look:] = (tag(work.weights(), held_out) == gold).sum()
             if ended:  # later evaluations would give the same result
                 break
@@ -255,7 +255,7 @@ def _seen(learner: SequenceBoost, parameters: Parameters) -> Parameters:
     """The features seen in sentences with nonzero weight."""
     nonzero = (parameters.gold_counts() > 0) | (parameters.start() != 0)
     n_places = len(parameters.edge_places) + len(parameters.tri_places)
-    if parameters.problem.seen is None:
+    if parameters.problem.seen_rows is None:
         nonzero[: len(parameters.rows.labels)] = True
     if learner.transitions == "all":
         nonzero[len(nonzero) - n_places :] = True

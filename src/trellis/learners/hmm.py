@@ -131,9 +131,9 @@ class NgramCounts:
             n, self.order, problem.gold, problem.starts, null=True, weights=problem.sentence_weights, first=None
         )
         parents, labels = ngrams["parents"], ngrams["labels"]
-        seen = Ngrams(parents, labels, np.zeros(len(parents), np.float32))
+        seen_ngrams = Ngrams(parents, labels, np.zeros(len(parents), np.float32))
         contexts = np.unique(parents)
-        lengths = np.concatenate([[0], np.ones(n + 1, np.int64), seen.lengths(n)])
+        lengths = np.concatenate([[0], np.ones(n + 1, np.int64), seen_ngrams.lengths(n)])
         contexts = contexts[np.argsort(lengths[contexts], kind="stable")].astype(np.int64)
         keys = np.repeat(contexts << 16, n) | np.tile(np.arange(n), len(contexts))
         new = keys[~np.isin(keys, parents.astype(np.int64) << 16 | labels)]  # shorter ones first
@@ -143,8 +143,8 @@ class NgramCounts:
         self.lengths = np.concatenate([lengths, lengths[new >> 16] + 1])
         self.counts = np.concatenate([counts, np.zeros(len(new))])
         self.shorter = self._shorter()
-        after = np.bincount(self.parents[1:], weights=self.counts[1:], minlength=len(self.counts))
-        self.totals = after.astype(np.float64)  # successors of each
+        sums = np.bincount(self.parents[1:], weights=self.counts[1:], minlength=len(self.counts))
+        self.totals = sums.astype(np.float64)  # successors of each
 
     def _levels(self) -> list[Longs]:
         """The n-grams of one label, of two, ..."""
@@ -156,8 +156,8 @@ class NgramCounts:
         order = np.argsort(keys, kind="stable")
         shorter = np.zeros(len(keys), np.int64)
         for level in self._levels()[1:]:
-            wanted = shorter[self.parents[level]] << 16 | self.labels[level]
-            shorter[level] = order[np.searchsorted(keys, wanted, sorter=order)]
+            key = shorter[self.parents[level]] << 16 | self.labels[level]
+            shorter[level] = order[np.searchsorted(keys, key, sorter=order)]
         return shorter
 
     def _from_start(self) -> Bools:
@@ -174,15 +174,15 @@ class NgramCounts:
         Every n-gram of order + 1 labels votes with its count for the context length that predicts it best after one
         occurrence is removed from the counts (ties: the longest). Every length starts with one vote.
         """
-        whole = ((self.lengths == self.order + 1) | (self._from_start() & (self.lengths > 1))) & (self.counts > 0)
-        grams = np.flatnonzero(whole)
+        complete = ((self.lengths == self.order + 1) | (self._from_start() & (self.lengths > 1))) & (self.counts > 0)
+        grams = np.flatnonzero(complete)
         cases, at = np.full((self.order + 1, len(grams)), -1.0), grams
         longest = self.lengths[grams] - 1
         for back in range(self.order + 1):
             rest = self.totals[self.parents[at]] - 1
             case = np.where(rest > 0, (self.counts[at] - 1) / np.where(rest > 0, rest, 1), 0.0)
-            here = longest - back >= 0
-            cases[(longest - back)[here], np.flatnonzero(here)] = case[here]
+            inside = longest - back >= 0
+            cases[(longest - back)[inside], np.flatnonzero(inside)] = case[inside]
             at = self.shorter[at]
         winner = self.order - np.argmax(cases[::-1], axis=0)
         winner[winner == longest] = self.order  # n-grams that begin with START are the same at any greater length
@@ -225,22 +225,22 @@ class NgramCounts:
 
     def added(self, k: float) -> Doubles:
         """[n_nodes] P(last label | those before it), k added to every count; contexts never seen have none."""
-        whole = (self.lengths == self.order + 1) | self._from_start()
+        complete = (self.lengths == self.order + 1) | self._from_start()
         smoothed: Doubles = (self.counts + k) / (self.totals[self.parents] + k * self.n_labels)
-        return np.where(whole, smoothed, 1 / self.n_labels)
+        return np.where(complete, smoothed, 1 / self.n_labels)
 
     def weights(self, probabilities: Doubles) -> tuple[Doubles, Ngrams]:
         """Their logarithms as weights of label pairs, [L + 1, L], and differences for longer n-grams."""
         n, first = self.n_labels, self.n_labels + 2
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = log(probabilities)
-            more = logs - logs[self.shorter]
+            differences = logs - logs[self.shorter]
         edge = np.tile(logs[1 : n + 1], (n + 1, 1))  # labels without successor
         pairs = np.flatnonzero(self.lengths == 2)
         edge[self.parents[pairs] - 1, self.labels[pairs]] = logs[pairs]
-        more[~np.isfinite(more) | (self.lengths < 3)] = 0.0
+        differences[~np.isfinite(differences) | (self.lengths < 3)] = 0.0
         parents, labels = self.parents[first:].astype(np.uint32), self.labels[first:].astype(np.uint16)
-        return edge, Ngrams(parents, labels, more[first:].astype(np.float32))
+        return edge, Ngrams(parents, labels, differences[first:].astype(np.float32))
 
 
 def label_probabilities(
@@ -313,19 +313,19 @@ class _Emissions:
 
     def _add(self, source: int, n_draws: int) -> None:
         """P(a | z) = (count + k) / total, and so for all other values together, seen once each by now."""
-        here = self.source_of == source
-        counts = self.counts[here]
+        rows = self.source_of == source
+        counts = self.counts[rows]
         if len(counts) == 0:  # probability 1 for all labels
             return
         if n_draws == 0:  # free-form attributes, any number per token: there is no other value
             total = counts.sum(axis=0) + self.k * len(counts)
-            self.weights[here] = log(counts + self.k) - log(total)
+            self.weights[rows] = log(counts + self.k) - log(total)
             return
         silent = np.maximum(n_draws * self.tokens - counts.sum(axis=0), 0.0)
-        others = silent + counts[self.times[here] == 1].sum(axis=0) + self.k
-        total = counts.sum(axis=0) + self.k * len(counts) + others
-        self.weights[here] = log(counts + self.k) - log(others)
-        self.constants += n_draws * (log(others) - log(total))
+        rest = silent + counts[self.times[rows] == 1].sum(axis=0) + self.k
+        total = counts.sum(axis=0) + self.k * len(counts) + rest
+        self.weights[rows] = log(counts + self.k) - log(rest)
+        self.constants += n_draws * (log(rest) - log(total))
 
     def _back_off(self, word: int, templates: tuple[Template, ...]) -> None:
         """Of words without a row P(word | z) ~ P(z | suffix) / P(z), as rare words have it; others do without."""
@@ -348,25 +348,25 @@ class _Emissions:
         place[suffixes] = np.arange(len(suffixes)) + 1
         summed = np.zeros((len(suffixes) + 1, self.n))  # the weights of a suffix and of all shorter ones
         longest = np.zeros(self.n_tokens, np.int64)  # index of each token's longest suffix so far
-        before = np.zeros(len(self.source_of), np.int64)  # the same, at each occurrence of an attribute
+        previous = np.zeros(len(self.source_of), np.int64)  # the same, at each occurrence of an attribute
         root: Doubles | None = None  # log P(z) of rare words
         for _, source in sorted(levels.items()):
-            token, ids, here = self._items(source)
+            token, ids, rows = self._items(source)
             if len(ids) == 0:
                 continue
-            counts = self.counts[here]
+            counts = self.counts[rows]
             if root is None:
                 root = log((counts.sum(axis=0) + self.k) / (counts.sum() + self.k * self.n))
-            before[ids] = longest[token]
-            shorter = root + summed[before[here]]  # log P(z | shorter suffix)
+            previous[ids] = longest[token]
+            shorter = root + summed[previous[rows]]  # log P(z | shorter suffix)
             total = counts.sum(axis=1, keepdims=True)
             logs = log((counts + self.strength * exp(shorter)) / (total + self.strength))
-            self.weights[here] = logs - shorter
-            summed[place[here]] = summed[before[here]] + self.weights[here]
+            self.weights[rows] = logs - shorter
+            summed[place[rows]] = summed[previous[rows]] + self.weights[rows]
             longest[token] = place[ids]
-        token, ids, here = self._items(word)
-        before[ids] = longest[token]
-        self.weights[here] -= summed[before[here]]
+        token, ids, rows = self._items(word)
+        previous[ids] = longest[token]
+        self.weights[rows] -= summed[previous[rows]]
 
     def _items(self, source: int) -> tuple[Longs, Longs, Longs]:
         """The tokens at which a source has attributes, these attributes, and all attributes of the source."""

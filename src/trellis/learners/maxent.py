@@ -146,15 +146,15 @@ class _Scaling(VectorWork):
         self.v, self.expected = float(array_in(state, "v", np.float64, 1)[0]), None
 
     def _scale(self, expected: Doubles) -> None:
-        alive, most = self.alive, self.most
+        alive, limit = self.alive, self.most
         if self.c2 > 0:
-            self.w[alive] += _solve(self.counts[alive], expected[alive], self.w[alive], most, self.c2)
+            self.w[alive] += _solve(self.counts[alive], expected[alive], self.w[alive], limit, self.c2)
             return
-        self.w[alive] += log(self.counts[alive] / expected[alive]) / most
-        total = most * self.decisions
-        seen, guessed = total - float(self.counts[alive].sum()), total - float(expected[alive].sum())
-        if seen > 1e-9 * total and guessed > 1e-9 * total:
-            self.v += float(log(seen / guessed)) / most
+        self.w[alive] += log(self.counts[alive] / expected[alive]) / limit
+        total = limit * self.decisions
+        observed, guessed = total - float(self.counts[alive].sum()), total - float(expected[alive].sum())
+        if observed > 1e-9 * total and guessed > 1e-9 * total:
+            self.v += float(log(observed / guessed)) / limit
 
 
 def _lists(problem: ChainProblem) -> list[Lists]:
@@ -170,17 +170,17 @@ def _most_features(problem: ChainProblem) -> float:
     return max(1.0, float(total.max(initial=0.0)))
 
 
-def _solve(counts: Doubles, expected: Doubles, w: Doubles, most: float, c2: float) -> Doubles:
+def _solve(counts: Doubles, expected: Doubles, w: Doubles, limit: float, c2: float) -> Doubles:
     """The d of count = expected · exp(C d) + 2 c2 (w + d), by Newton's method.
 
     The right side rises and is convex: from a point above the root, as both bounds are, every step stays above it.
     """
     with np.errstate(divide="ignore"):
-        bound = log((counts + 2 * c2 * np.abs(w)) / expected) / most
+        bound = log((counts + 2 * c2 * np.abs(w)) / expected) / limit
     d = np.minimum(counts / (2 * c2) - w, np.maximum(bound, 0.0))
     for _ in range(100):
-        grown = expected * exp(most * d)
-        step = (grown + 2 * c2 * (w + d) - counts) / (most * grown + 2 * c2)
+        grown = expected * exp(limit * d)
+        step = (grown + 2 * c2 * (w + d) - counts) / (limit * grown + 2 * c2)
         d = d - step
         if float(np.abs(step).max(initial=0.0)) < 1e-12:
             break

@@ -35,13 +35,13 @@ class FeatureNames:
     edge_attributes: Mapping[int, str]
 
 
-def is_sparse(n_labels: int, order: int, *, needed: bool) -> bool:
+def is_sparse(n_labels: int, order: int, *, required: bool) -> bool:
     """Whether the dense table of label triples is replaced by observed n-grams.
 
-    It is so above order 2, where it would be large, and where it is ``needed``: attributes have weights with triples,
+    It is so above order 2, where it would be large, and where it is ``required``: attributes have weights with triples,
     or pairs of labels are pruned.
     """
-    return order > 2 or (order == 2 and (n_labels > MANY_LABELS or needed))
+    return order > 2 or (order == 2 and (n_labels > MANY_LABELS or required))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class ChainProblem(Problem):
         Number of tokens in all processes.
     seen_triples
         Label triples in all processes.
-    seen
+    seen_rows
         Labels and parts that each attribute has weights for (None: all).
     seen_edges
         Label pairs and n-grams that each edge attribute has weights for.
@@ -122,7 +122,7 @@ class ChainProblem(Problem):
     block: int | None = None
     n_tokens: int | None = None
     seen_triples: tuple[Longs, Longs, Longs] | None = None
-    seen: Rows | None = None
+    seen_rows: Rows | None = None
     seen_edges: Rows | None = None
     ngrams: Ngrams | None = None
     tag: Callable[[ChainWeights, Longs], Ints] | None = None
@@ -139,7 +139,7 @@ class ChainProblem(Problem):
     def is_sparse(self) -> bool:
         """Whether only label n-grams of three labels and more that occur in training have weights."""
         pruned = self.corpus.sets is not None and self.corpus.sets.lattice is not None
-        return is_sparse(self.n_labels, self.order, needed=self.corpus.has_runs or pruned)
+        return is_sparse(self.n_labels, self.order, required=self.corpus.has_runs or pruned)
 
     @property
     def has_few_labels(self) -> bool:
@@ -162,7 +162,7 @@ class ChainProblem(Problem):
     @property
     def shared(self) -> dict[str, Any]:
         """Facts about all sentences that processes with parts of them need."""
-        return {"seen": self.seen, "seen_edges": self.seen_edges, "n_tokens": self.n_tokens}
+        return {"seen_rows": self.seen_rows, "seen_edges": self.seen_edges, "n_tokens": self.n_tokens}
 
     def shards(self, n: int) -> list[tuple[int, Longs]]:
         """List the shards that begin in this part of the corpus; they have about equal numbers of tokens.
@@ -192,10 +192,10 @@ class ChainProblem(Problem):
     @property
     def end(self) -> Floats | None:
         """[stride] constant scores of last labels: minus infinity if forbidden, or those of a warm start."""
-        given: Floats | None = None if self.initial is None else self.initial.end
-        if self.end_base is None or given is None:
-            return self.end_base if given is None else given
-        return self.end_base + given
+        initial: Floats | None = None if self.initial is None else self.initial.end
+        if self.end_base is None or initial is None:
+            return self.end_base if initial is None else initial
+        return self.end_base + initial
 
     def token_weights(self) -> Doubles:
         """Get the weight of each token: that of its sentence.
@@ -261,7 +261,7 @@ class ChainProblem(Problem):
             "sparse": self.is_sparse,
             "parts": self.label_parts,
             "end": self.end,
-            "seen": None if self.seen is None else self.seen.of_type(np.uint32),
+            "seen": None if self.seen_rows is None else self.seen_rows.of_type(np.uint32),
         }
 
     def online(self, options: OnlineOptions) -> NativeWeights:
@@ -307,10 +307,10 @@ class ChainProblem(Problem):
             raise LearnerError("max-margin learners do not support partial labels; use Perceptron or CRF")
         examples, weights = self.examples(), self.sentence_weights
 
-        def losses(of: ChainWeights) -> Doubles:
-            ngrams = None if of.ngrams is None else of.ngrams.native(self.n_labels, self.order)
+        def losses(weights: ChainWeights) -> Doubles:
+            ngrams = None if weights.ngrams is None else weights.ngrams.native(self.n_labels, self.order)
             options: Any = {"order": self.order, "zero_one": zero_one, "n_threads": self.n_threads}
-            return _core.margin_losses(examples, of.native(ngrams), **options)
+            return _core.margin_losses(examples, weights.native(ngrams), **options)
 
         return MarginWeights(
             lambda: _frank_wolfe(self, examples, C, zero_one),
@@ -373,14 +373,14 @@ class ChainProblem(Problem):
         ChainWeights
             The weights.
         """
-        found = native.weights(average)
-        ngrams = found["ngrams"]
+        weights = native.weights(average)
+        ngrams = weights["ngrams"]
         return ChainWeights(
             self.n_labels,
-            Rows.native(found["rows"], np.uint16),
-            Rows(**found["edge_rows"]) if self.corpus.n_edge_attributes else None,
-            found["edge"],
-            found["tri"] if self.order == 2 and ngrams is None else None,
+            Rows.native(weights["rows"], np.uint16),
+            Rows(**weights["edge_rows"]) if self.corpus.n_edge_attributes else None,
+            weights["edge"],
+            weights["tri"] if self.order == 2 and ngrams is None else None,
             self.end,
             parts=self.label_parts,
             ngrams=None if ngrams is None else Ngrams(**ngrams),

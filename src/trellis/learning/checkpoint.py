@@ -35,7 +35,7 @@ class Checkpoint:
             tensors |= {f"best.{name}": array for name, array in best.items()}
         text = {
             "fingerprint": self.fingerprint,
-            "done": progress.done,
+            "done": progress.n_done,
             "history": [event.to_dict() for event in progress.history],
             "best_score": progress.best_score,
             "since_best": progress.since_best,
@@ -53,22 +53,22 @@ class Checkpoint:
         return file.of(FORMAT).made(lambda tensors, text: self._progress(tensors, text, weights_of))
 
     def _progress(self, tensors: Tensors, text: str, weights_of: Callable[[Arrays], Any]) -> Progress:
-        said = parse_header(text)
-        if said["fingerprint"] != self.fingerprint:
+        header = parse_header(text)
+        if header["fingerprint"] != self.fingerprint:
             raise ModelError(
                 f"{self.path}: a checkpoint of another training (other data, features or parameters); "
                 "delete it or choose another file"
             )
         best = _under("best.", tensors)
         state = _under("state.", tensors)
-        history = [Event(**event) for event in said["history"]]
-        done, best_score, since_best = said["done"], said["best_score"], said["since_best"]
-        if type(done) is not int or type(since_best) is not int or type(best_score) not in (int, float):
+        history = [Event(**event) for event in header["history"]]
+        n_done, best_score, since_best = header["done"], header["best_score"], header["since_best"]
+        if type(n_done) is not int or type(since_best) is not int or type(best_score) not in (int, float):
             raise ValueError("invalid numbers of epochs")
-        if [event.epoch for event in history] != list(range(1, done + 1)):
+        if [event.epoch for event in history] != list(range(1, n_done + 1)):
             raise ValueError("the history does not match the epochs")
-        weights, solved = weights_of(best) if best else None, bool(said["solved"])
-        return Progress(done, state, history, weights, best_score, since_best, solved)
+        weights, solved = weights_of(best) if best else None, bool(header["solved"])
+        return Progress(n_done, state, history, weights, best_score, since_best, solved)
 
 
 def _under(prefix: str, tensors: Tensors) -> Arrays:

@@ -132,8 +132,8 @@ def sparse_minimizer(problem: Problem, vector: Vector, sums: Sums, c1: float) ->
         # Full squares overestimate the curvature of frequent weights, which overlap; 0.1 for weights without tokens.
         return (squares / share + 2 * sums.c2 + 0.1) ** 0.75
 
-    def restrict(kept: Bools) -> Function:
-        return sums.only(kept).log_loss
+    def restrict(mask: Bools) -> Function:
+        return sums.only(mask).log_loss
 
     return ProximalMinimizer(vector.start(), c1, measure, restrict, problem.n_threads)
 
@@ -207,5 +207,5 @@ class Descent(VectorWork):
 
 def _check_finite(value: float) -> None:
     if not np.isfinite(value):
-        why = "the gold labels of a sentence are forbidden, or a penalty, learning rate or sample weight is too large"
-        raise LearnerError(f"the objective is not finite: {why}")
+        cause = "the gold labels of a sentence are forbidden, or a penalty, learning rate or sample weight is too large"
+        raise LearnerError(f"the objective is not finite: {cause}")

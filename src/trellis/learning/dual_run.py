@@ -37,18 +37,18 @@ class DualRun(Work):
     """The working sets of label sequences in training."""
 
     def __init__(self, problem: ChainProblem, learner: Learner, *, average: bool = False) -> None:
-        name, given = type(learner).__name__, learner.effective()
+        name, settings = type(learner).__name__, learner.effective()
         if problem.partial is not None and (problem.gold < 0).any():
             raise LearnerError(f"{name} does not support partial labels; omit sentences with missing labels")
-        if problem.seen is not None:
+        if problem.seen_rows is not None:
             raise LearnerError(f"{name} does not support pairs='seen'; omit it")
         if problem.corpus.n_edge_attributes:
             raise LearnerError(f"{name} does not support templates of label pairs (label[-1], B lines); omit them")
         self.problem, self.average = problem, average
         self.observations = Observations(**problem.corpus.lists._asdict(), n_attributes=problem.corpus.n_attributes)
-        self.kernel = _kernel(given, self.observations)
-        self.memory = min(int(given.get("memory", 0) * (1 << 20)), 1 << 62)
-        self.epochs = given["epochs"]
+        self.kernel = _kernel(settings, self.observations)
+        self.memory = min(int(settings.get("memory", 0) * (1 << 20)), 1 << 62)
+        self.epochs = settings["epochs"]
         self.native = _core.DualChain(
             problem.examples(),
             self.kernel,
@@ -73,13 +73,13 @@ class DualRun(Work):
     def weights(self) -> ChainWeights:
         """The weights to tag with now: the sum of alpha (Phi(gold) - Phi(path)) over all sequences."""
         p, sequences = self.problem, self._sequences()
-        own, expansion = self._scores(sequences)
+        scores, expansion = self._scores(sequences)
         edge, *tri = [sequences.table(p.n_labels, p.order, reach) for reach in range(1, max(2, p.order + 1))]
         if p.edge_base is not None:
             edge = edge + p.edge_base
         return ChainWeights(
             p.n_labels,
-            own,
+            scores,
             None,
             edge.astype(np.float32),
             tri[0].astype(np.float32) if tri else None,
@@ -89,8 +89,8 @@ class DualRun(Work):
 
     def _sequences(self) -> _Sequences:
         """The sequences of all working sets."""
-        p, found = self.problem, self.native.sequences()
-        sentences, alphas, past, paths = (found[name] for name in ("sentence", "alpha", "past", "paths"))
+        p, arrays = self.problem, self.native.sequences()
+        sentences, alphas, past, paths = (arrays[name] for name in ("sentence", "alpha", "past", "paths"))
         if self.average and self.native.clock:
             alphas = alphas - past / self.native.clock
         sizes = np.diff(p.starts)[sentences]
@@ -105,16 +105,16 @@ class DualRun(Work):
         p, n = self.problem, self.problem.corpus.n_attributes
         tokens, labels, beta = sequences.betas(p.n_labels)
         if self.kernel.name != "linear":
-            met, first = np.unique(tokens, return_index=True)
+            distinct, first = np.unique(tokens, return_index=True)
             coefs = np.append(first, len(tokens)).astype(np.int64), labels.astype(np.uint16), beta
             # Empty rows keep all attributes in the vocabulary, as the kernel may use any of them.
             rows = Rows(np.arange(n + 1, dtype=np.uint32), np.zeros(n, np.uint16), np.zeros(n, np.float32))
-            return rows, Expansion(self.kernel, self.observations.take(met), *coefs)
+            return rows, Expansion(self.kernel, self.observations.take(distinct), *coefs)
         # w[a, z] = sum over tokens t of beta(t, z) value(a at t)
-        seen = self.observations.take(tokens)
-        items = np.diff(seen.starts)
-        cells = seen.ids.astype(np.int64) * p.n_labels + np.repeat(labels, items)
-        cells, sums = _sums(cells, np.repeat(beta, items) * seen.full_values())
+        observed = self.observations.take(tokens)
+        items = np.diff(observed.starts)
+        cells = observed.ids.astype(np.int64) * p.n_labels + np.repeat(labels, items)
+        cells, sums = _sums(cells, np.repeat(beta, items) * observed.full_values())
         weights = sums.astype(np.float32)
         cells, weights = cells[weights != 0], weights[weights != 0]
         starts = np.searchsorted(cells, np.arange(n + 1) * p.n_labels).astype(np.uint32)
@@ -184,16 +184,16 @@ def _sums(keys: Longs, amounts: Doubles) -> tuple[Longs, Doubles]:
     return once[sums != 0], sums[sums != 0]
 
 
-def _kernel(given: Mapping[str, Any], observed: Observations) -> Kernel:
+def _kernel(settings: Mapping[str, Any], observed: Observations) -> Kernel:
     """The kernel with all its parameters. Default gamma: 1, for rbf 1 / mean |x|²."""
-    kernel, gamma = given["kernel"], given.get("gamma")
+    kernel, gamma = settings["kernel"], settings.get("gamma")
     if callable(kernel):
         return Kernel("callable", function=kernel)
     if kernel == "linear":
         return Kernel("linear")
     squares = observed.squares()
     if kernel == "poly":
-        kernel = Kernel("poly", given["degree"], 1.0 if gamma is None else gamma, given["coef0"])
+        kernel = Kernel("poly", settings["degree"], 1.0 if gamma is None else gamma, settings["coef0"])
         largest = kernel.gamma * squares.max(initial=0.0) + kernel.coef0  # bound for all pairs, by Cauchy-Schwarz
         if kernel.degree * math.log10(max(1.0, largest)) > 100:
             raise LearnerError(

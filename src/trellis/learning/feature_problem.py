@@ -110,11 +110,11 @@ class FeatureWeights:
             votes = FeatureVotes.of_tensors("votes", tensors)
             n, m = len(votes.counts), len(votes.features)
             arrays = (votes.counts, votes.starts, votes.features, votes.changes)
-            kinds, wanted = [(a.dtype.str, a.ndim) for a in arrays], ("<i8", "<i8", "<i4", "<f4")
-            fits = len(votes.starts) == n and len(votes.changes) == m and kinds == [(kind, 1) for kind in wanted]
+            kinds, expected = [(a.dtype.str, a.ndim) for a in arrays], ("<i8", "<i8", "<i4", "<f4")
+            fits = len(votes.starts) == n and len(votes.changes) == m and kinds == [(kind, 1) for kind in expected]
             ends = fits and n > 0 and votes.starts[0] == 0 and votes.starts[-1] == m
-            known = not m or (ends and 0 <= votes.features.min() <= votes.features.max() < len(values))
-            if not ends or not known or (np.diff(votes.starts) < 0).any():
+            is_valid = not m or (ends and 0 <= votes.features.min() <= votes.features.max() < len(values))
+            if not ends or not is_valid or (np.diff(votes.starts) < 0).any():
                 raise ValueError("inconsistent votes")
         return cls(values, votes)
 
@@ -139,19 +139,19 @@ class FeatureProblem(Problem):
         first = np.zeros(0) if self.initial is None else self.initial
         return np.concatenate([first, np.zeros(self.n_features - len(first))])
 
-    def examples(self, kept: Bools | None = None) -> _core.DerivationExamples:
-        """Native examples, with ``kept`` restricted to some features. LearnerError if there are no parts."""
+    def examples(self, mask: Bools | None = None) -> _core.DerivationExamples:
+        """Native examples, with ``mask`` restricted to some features. LearnerError if there are no parts."""
         if self.graphs is None or self.features is None or self.right_starts is None:
-            how = "is searched by a beam" if self.is_stepwise else "has only a search for the best output"
-            others = ", PassiveAggressive, MIRA or AROW" if self.is_stepwise else " or PassiveAggressive"
+            search = "is searched by a beam" if self.is_stepwise else "has only a search for the best output"
+            alternatives = ", PassiveAggressive, MIRA or AROW" if self.is_stepwise else " or PassiveAggressive"
             raise LearnerError(
-                f"this learner sums over all outputs, or adds costs to parts, and the problem {how}; give it "
-                f"candidates(x) or parts(x), or use Perceptron{others}"
+                f"this learner sums over all outputs, or adds costs to parts, and the problem {search}; give it "
+                f"candidates(x) or parts(x), or use Perceptron{alternatives}"
             )
         features, n = self.features, self.n_features
-        if kept is not None:
-            rank = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-            features, n = Lists(**_core.renumber(features, rank)), int(kept.sum())
+        if mask is not None:
+            rank = np.where(mask, np.cumsum(mask) - 1, -1).astype(np.int32)
+            features, n = Lists(**_core.renumber(features, rank)), int(mask.sum())
         return _core.DerivationExamples(self.graphs, features, n, self.right_starts, self.gold, self.costs)
 
     def online(self, options: OnlineOptions) -> NativeWeights:

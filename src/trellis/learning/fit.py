@@ -92,9 +92,9 @@ def check_dev_labels(dev: Corpus, column: Column, labels: Iterable[str]) -> None
     """CorpusError if no label of the dev corpus occurs in training: every epoch would have score 0."""
     values = {column.values[code] for code in np.unique(column.codes).tolist()}
     if values.isdisjoint(labels):
-        shown = ", ".join(sorted(values)[:3])
+        first_values = ", ".join(sorted(values)[:3])
         raise CorpusError(
-            dev.source, None, f"no label of the dev corpus ({shown}) occurs in training; use another dev corpus"
+            dev.source, None, f"no label of the dev corpus ({first_values}) occurs in training; use another dev corpus"
         )
 
 
@@ -149,9 +149,9 @@ class Fit:
 
     def reject(self, reasons: Mapping[str, str]) -> None:
         """LearnerError if an option without effect was passed; the message states the reason."""
-        for name, why in reasons.items():
+        for name, reason in reasons.items():
             if name in self.explicit:
-                raise LearnerError(f"{name} has no effect {why}; omit it")
+                raise LearnerError(f"{name} has no effect {reason}; omit it")
 
     @property
     def learner(self) -> Any:
@@ -194,16 +194,16 @@ class Fit:
         self.settings.sample_weight = weights
         return weights
 
-    def scheduled(self, problem: P, data: str, *more: object) -> P:
+    def scheduled(self, problem: P, data: str, *parts: object) -> P:
         """The problem with the checkpoint of this training and the stopping criterion.
 
-        What is equal in all options but those of the run, in the digest of the ``data`` and in ``more`` gives the same
+        What is equal in all options but those of the run, in the digest of the ``data`` and in ``parts`` gives the same
         weights, for any number of threads.
         """
         checkpoint = None
         if self.settings.checkpoint is not None:
             values = [getattr(self.settings, name) for name, option in self.declared.items() if option.role != "run"]
-            key = fingerprint(trellis.__version__, data, values, more)
+            key = fingerprint(trellis.__version__, data, values, parts)
             checkpoint = Checkpoint(self.settings.checkpoint, self.settings.checkpoint_every or 1, key)
         return replace(problem, patience=self.settings.patience, checkpoint=checkpoint)  # type: ignore[type-var]
 
@@ -257,44 +257,44 @@ class Fit:
         return converted
 
 
-def fingerprint(*things: object) -> str:
+def fingerprint(*values: object) -> str:
     """Digest of data, equal in every process; trainings with different digests are different."""
     digest = hashlib.blake2b(digest_size=16)
 
-    def add(thing: Any) -> None:
-        if isinstance(thing, np.ndarray):
-            digest.update(f"{thing.dtype}{thing.shape}".encode())
-            digest.update(np.ascontiguousarray(thing).data)
-        elif isinstance(thing, Mapping):
-            add([list(thing), list(thing.values())])
-        elif isinstance(thing, list | tuple):
-            digest.update(f"[{len(thing)}]".encode())
-            for item in thing:
+    def add(value: Any) -> None:
+        if isinstance(value, np.ndarray):
+            digest.update(f"{value.dtype}{value.shape}".encode())
+            digest.update(np.ascontiguousarray(value).data)
+        elif isinstance(value, Mapping):
+            add([list(value), list(value.values())])
+        elif isinstance(value, list | tuple):
+            digest.update(f"[{len(value)}]".encode())
+            for item in value:
                 add(item)
-        elif isinstance(thing, Strings):
-            add((thing.data, thing.starts))
-        elif isinstance(thing, Column):
-            add(thing.values.take(thing.codes))
-        elif isinstance(thing, Corpus):
-            add(corpus_digest(thing))
-        elif isinstance(thing, _core.Encoded):
-            sizes = (thing.n_attributes, thing.n_edge_attributes)
-            add((thing.starts, thing.lists, thing.edge_lists, thing.sets, sizes))
-            if thing.segments is not None:
-                add(thing.segments["lists"])
-        elif isinstance(thing, Learner):
-            add((type(thing).__name__, json.dumps(thing.epoch_parameters(), default=plain)))
-        elif hasattr(thing, "to_bytes") and not isinstance(thing, int):  # a model
-            digest.update(thing.to_bytes())
-        elif is_dataclass(thing):
-            add([getattr(thing, field.name) for field in fields(thing)])
-        elif callable(thing):
-            add(_name(thing))
+        elif isinstance(value, Strings):
+            add((value.data, value.starts))
+        elif isinstance(value, Column):
+            add(value.values.take(value.codes))
+        elif isinstance(value, Corpus):
+            add(corpus_digest(value))
+        elif isinstance(value, _core.Encoded):
+            sizes = (value.n_attributes, value.n_edge_attributes)
+            add((value.starts, value.lists, value.edge_lists, value.sets, sizes))
+            if value.segments is not None:
+                add(value.segments["lists"])
+        elif isinstance(value, Learner):
+            add((type(value).__name__, json.dumps(value.epoch_parameters(), default=plain)))
+        elif hasattr(value, "to_bytes") and not isinstance(value, int):  # a model
+            digest.update(value.to_bytes())
+        elif is_dataclass(value):
+            add([getattr(value, field.name) for field in fields(value)])
+        elif callable(value):
+            add(_name(value))
         else:
-            assert thing is None or isinstance(thing, str | int | float | np.generic | Path), thing
-            digest.update(f"{thing!r};".encode())
+            assert value is None or isinstance(value, str | int | float | np.generic | Path), value
+            digest.update(f"{value!r};".encode())
 
-    add(things)
+    add(values)
     return digest.hexdigest()
 
 
@@ -310,12 +310,12 @@ def digest_sums(corpus: Corpus, token: int) -> dict[tuple[str, str, int], int]:
     """Sums for the digest of a corpus, for sentences from that token on; sums of several corpora can be added."""
     sums = dict[tuple[str, str, int], int]()
 
-    def add(name: str, what: str, numbers: npt.NDArray[Any], places: npt.NDArray[Any]) -> None:
+    def add(name: str, field: str, numbers: npt.NDArray[Any], places: npt.NDArray[Any]) -> None:
         for seed in (1, 2):  # 64 bits each
             mixed = _mixed(
                 numbers.astype(np.uint64) + _mixed(places.astype(np.uint64) * np.uint64(4) + np.uint64(seed))
             )
-            key = name, what, seed
+            key = name, field, seed
             sums[key] = (sums.get(key, 0) + int(mixed.sum(dtype=np.uint64))) % WORD
 
     for chunk in corpus.chunks():

@@ -29,7 +29,7 @@ REQUIRED = object()  # stands for "no default": None is rejected
 class Constraint:
     """Valid values of a parameter, the meaning of None, and the condition under which it has an effect."""
 
-    wanted: str  # in words
+    expected: str  # in words
     convert: Callable[[Any], Any]  # converts to built-in types; TypeError or ValueError for invalid values
     # Meaning of None, if allowed: None, or a function of the preceding parameters in the table.
     default: Any = REQUIRED
@@ -41,28 +41,28 @@ class Constraint:
         try:
             return self.convert(value)
         except (TypeError, ValueError, OverflowError):
-            raise LearnerError(f"{name} must be {self.wanted}, not {value!r}") from None
+            raise LearnerError(f"{name} must be {self.expected}, not {value!r}") from None
 
 
-def whole(least: int = 0, most: int | None = None, **more: Any) -> Constraint:
+def whole(minimum: int = 0, maximum: int | None = None, **settings: Any) -> Constraint:
     """Constraint: an integer."""
-    return Constraint(range_text(least, most), lambda value: whole_number("", value, least, most), **more)
+    return Constraint(range_text(minimum, maximum), lambda value: whole_number("", value, minimum, maximum), **settings)
 
 
-def real(least: float = 0.0, *, above: bool = False, **more: Any) -> Constraint:
-    """A number from ``least`` on, or above it."""
+def real(minimum: float = 0.0, *, above: bool = False, **settings: Any) -> Constraint:
+    """A number from ``minimum`` on, or above it."""
 
     def convert(value: Any) -> float:
-        number = real_number("", value, least)
-        if above and number == least:
+        number = real_number("", value, minimum)
+        if above and number == minimum:
             raise ValueError
         return number
 
-    wanted = f"a number above {least:g}, at most" if above else f"a number from {least:g} to"
-    return Constraint(f"{wanted} {LARGEST:g}", convert, **more)
+    words = f"a number above {minimum:g}, at most" if above else f"a number from {minimum:g} to"
+    return Constraint(f"{words} {LARGEST:g}", convert, **settings)
 
 
-def flag(**more: Any) -> Constraint:
+def flag(**settings: Any) -> Constraint:
     """True or False."""
 
     def convert(value: Any) -> bool:
@@ -70,10 +70,10 @@ def flag(**more: Any) -> Constraint:
             raise TypeError
         return bool(value)
 
-    return Constraint("True or False", convert, **more)
+    return Constraint("True or False", convert, **settings)
 
 
-def choice(*words: str, function: bool = False, **more: Any) -> Constraint:
+def choice(*words: str, function: bool = False, **settings: Any) -> Constraint:
     """Constraint: one of several strings, or, if allowed, a function."""
 
     def convert(value: Any) -> Any:
@@ -83,8 +83,8 @@ def choice(*words: str, function: bool = False, **more: Any) -> Constraint:
             raise ValueError
         return str(value)
 
-    listed = [*map(repr, words), *(["a function"] if function else [])]
-    return Constraint(" or ".join(listed), convert, **more)
+    options = [*map(repr, words), *(["a function"] if function else [])]
+    return Constraint(" or ".join(options), convert, **settings)
 
 
 Constraints = Mapping[str, Constraint]
@@ -157,8 +157,8 @@ class Learner:
             JSON-serialisable values by name.
         """
         if not self.constraints:
-            own = {k: v.item() if isinstance(v, np.generic) else v for k, v in _attributes(self)}
-            return {name: value for name, value in own.items() if isinstance(value, str | int | float)}
+            values = {k: v.item() if isinstance(v, np.generic) else v for k, v in _attributes(self)}
+            return {name: value for name, value in values.items() if isinstance(value, str | int | float)}
         parameters = self.effective().items()
         return {name: _name_of(value) if callable(value) else value for name, value in parameters if value is not None}
 
@@ -166,8 +166,8 @@ class Learner:
         """Class name with the parameters that differ from their defaults."""
         names = (name for name in getattr(self, "__dataclass_fields__", ()) if name in self.constraints)
         changed = ((name, getattr(self, name)) for name in names)
-        shown = (f"{name}={value!r}" for name, value in changed if value != _default_of(self, name))
-        return f"{type(self).__name__}({', '.join(shown)})"
+        texts = (f"{name}={value!r}" for name, value in changed if value != _default_of(self, name))
+        return f"{type(self).__name__}({', '.join(texts)})"
 
     def epoch_parameters(self) -> dict[str, Any]:
         """List the parameters that change what an epoch learns: all but the number of epochs.
@@ -258,8 +258,8 @@ class OnlineOptions:
 def check_update(update: str | None, *, stepwise: bool) -> None:
     """LearnerError for an update of a search that is not stepwise."""
     if update is not None and not stepwise:
-        why = "update has an effect only with a beam from left to right (docs/orders.md)"
-        raise LearnerError(f"{why}; omit it")
+        reason = "update has an effect only with a beam from left to right (docs/orders.md)"
+        raise LearnerError(f"{reason}; omit it")
 
 
 def _default_of(learner: Learner, name: str) -> Any:

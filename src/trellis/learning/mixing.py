@@ -83,17 +83,17 @@ class ShardsPart:
     def largest(self, number: int, start: Any, kind: str) -> float:
         """Largest change of one kind in epoch ``number``, starting from the weights of ``start``."""
         passes = self._passes(number, start)
-        return max((float(np.abs(one.changes[kind]).max(initial=0.0)) for one in passes), default=0.0)
+        return max((float(np.abs(result.changes[kind]).max(initial=0.0)) for result in passes), default=0.0)
 
     def changes(self, number: int, start: Any, exponents: Sequence[int]) -> tuple[Changes, int, int, int]:
         """Sum of all changes in the epoch, and the numbers of shards, mistakes and updates."""
         passes = self._passes(number, start)
         total = Changes(np.empty(0, np.uint64), np.empty((len(self.kinds) + 1, 0), np.int64))
-        for one in passes:
-            amounts = [np.ldexp(one.changes[kind], e) for kind, e in zip(self.kinds, exponents, strict=True)]
+        for result in passes:
+            amounts = [np.ldexp(result.changes[kind], e) for kind, e in zip(self.kinds, exponents, strict=True)]
             sums = np.rint(amounts).astype(np.int64)
-            total += Changes(one.changes["keys"], np.vstack([sums, np.ones((1, sums.shape[1]), np.int64)]))
-        return total, len(passes), sum(one.mistakes for one in passes), sum(one.updates for one in passes)
+            total += Changes(result.changes["keys"], np.vstack([sums, np.ones((1, sums.shape[1]), np.int64)]))
+        return total, len(passes), sum(result.mistakes for result in passes), sum(result.updates for result in passes)
 
     def _passes(self, number: int, start: Any) -> list[Pass]:
         """Results of all shards, starting from a learner or its state; cached until the next epoch."""
@@ -107,18 +107,18 @@ class ShardsPart:
         shards, n_threads = problem.shards(self.shards), problem.n_threads
         if n_threads > 1 and len(shards) > 1:
             problem = replace(problem, n_threads=1)
-        about = self._about = self._about or problem.online(options)
+        weights = self._about = self._about or problem.online(options)
         if isinstance(start, dict):
-            state, start = start, about.make()
-            start.restore(state, *about.examples)
+            state, start = start, weights.make()
+            start.restore(state, *weights.examples)
 
         def run(shard: tuple[int, Longs]) -> Pass:
             place, examples = shard
             seed = None if options.seed is None else options.seed * self.shards + place
-            native = about.make()
+            native = weights.make()
             native.begin_at(start)
             order = examples[sentence_order(len(examples), number, seed)]
-            mistakes, updates = about.pass_over(native, order)
+            mistakes, updates = weights.pass_over(native, order)
             return Pass(native.changes_since(start), mistakes, updates)
 
         if n_threads == 1:

@@ -58,17 +58,17 @@ class OnlineLearner(Learner):
 class NativeRun(Work):
     """A training of weights in native code."""
 
-    def __init__(self, problem: Problem, about: NativeWeights, epochs: int, average: bool) -> None:
-        self.problem, self.about, self.epochs, self.average = problem, about, epochs, average
-        self.native = about.make()
+    def __init__(self, problem: Problem, weights: NativeWeights, epochs: int, average: bool) -> None:
+        self.problem, self.native_weights, self.epochs, self.average = problem, weights, epochs, average
+        self.native = weights.make()
 
     def epoch(self, order: Longs) -> Any:
         """Run one pass over the examples in the given order."""
-        return self.about.pass_over(self.native, order)
+        return self.native_weights.pass_over(self.native, order)
 
     def weights(self) -> Any:
         """The weights to predict with, were the training over now."""
-        return self.about.learnt(self.native, self.average)
+        return self.native_weights.learnt(self.native, self.average)
 
     def state(self) -> State:
         """Everything that a later epoch depends on."""
@@ -76,8 +76,8 @@ class NativeRun(Work):
         return state
 
     def _restore(self, state: State) -> None:
-        native = self.about.make()
-        native.restore(dict(state), *self.about.examples)
+        native = self.native_weights.make()
+        native.restore(dict(state), *self.native_weights.examples)
         self.native = native
 
 
@@ -85,11 +85,11 @@ class OnlineRun(NativeRun):
     """Training of an online learner: an update rule with k outputs and a constant c."""
 
     def __init__(self, problem: Problem, rule: str, **options: Any) -> None:
-        given, stepwise = OnlineOptions(rule=rule, **options), problem.is_stepwise
-        check_update(given.update, stepwise=stepwise)
-        update = given.update or (DEFAULT_UPDATE if stepwise else "standard")
-        self.options = replace(given, update=update)
-        super().__init__(problem, problem.online(self.options), given.epochs, given.average)
+        settings, stepwise = OnlineOptions(rule=rule, **options), problem.is_stepwise
+        check_update(settings.update, stepwise=stepwise)
+        update = settings.update or (DEFAULT_UPDATE if stepwise else "standard")
+        self.options = replace(settings, update=update)
+        super().__init__(problem, problem.online(self.options), settings.epochs, settings.average)
 
     def step(self, number: int) -> Event:
         """One pass over all examples."""

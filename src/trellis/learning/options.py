@@ -79,7 +79,9 @@ class TrainingOptions(TypedDict, total=False):
     ]
     checkpoint: Annotated[
         str | os.PathLike[str] | None,
-        Option(None, FILE, "checkpoint file to write and to resume from; the result is as without interruption", "run"),
+        Option(
+            None, FILE, "checkpoint file to write and to resume from; interruptions do not change the result", "run"
+        ),
     ]
     checkpoint_every: Annotated[
         int | None, Option(None, whole(1), "number of epochs between checkpoints (default: 1)", "run")
@@ -112,8 +114,8 @@ def groups_of(kind: type) -> dict[str, dict[str, Option]]:
     """The fields of the options that are groups, each with the default of the group and its ``flat`` name."""
     return {
         name: {
-            field: replace(one, flat=one.flat or field, default=getattr(group, field))
-            for field, one in _declared(type(group)).items()
+            field: replace(item, flat=item.flat or field, default=getattr(group, field))
+            for field, item in _declared(type(group)).items()
         }
         for name, option in options_of(kind).items()
         if isinstance(group := option.default, Group)
@@ -125,7 +127,7 @@ def flat_options_of(kind: type) -> dict[str, Option]:
     """The options by the names that they have in checked options and on the command line: fields in place of groups."""
     table, groups = dict[str, Option](), groups_of(kind)
     for name, option in options_of(kind).items():
-        table |= {one.flat: one for one in groups[name].values()} if name in groups else {name: option}
+        table |= {member.flat: member for member in groups[name].values()} if name in groups else {name: option}
     return table
 
 
@@ -134,7 +136,7 @@ def grouped(kind: type, flat: Mapping[str, Any]) -> dict[str, Any]:
     values = {name: value for name, value in flat.items() if name not in flat_options_of(kind)}
     for name, option in options_of(kind).items():
         fields = groups_of(kind).get(name, {})
-        if changed := {field: flat[one.flat] for field, one in fields.items() if one.flat in flat}:
+        if changed := {field: flat[item.flat] for field, item in fields.items() if item.flat in flat}:
             values[name] = replace(option.default, **changed)
         elif name in flat and not fields:
             values[name] = flat[name]
@@ -143,13 +145,13 @@ def grouped(kind: type, flat: Mapping[str, Any]) -> dict[str, Any]:
 
 def _declared(kind: type) -> dict[str, Option]:
     """The options that annotate the fields of a class."""
-    return {name: _completed(one.__metadata__[0], one.__origin__) for name, one in kind.__annotations__.items()}
+    return {name: _completed(hint.__metadata__[0], hint.__origin__) for name, hint in kind.__annotations__.items()}
 
 
 def _completed(option: Option, kind: Any) -> Option:
     """Complete an option by its type: the conversion of its text on the command line; only a flag is a switch."""
     kinds = get_args(kind) or (kind,)
-    number = next((one for one in (int, float) if one in kinds and str not in kinds), None)
+    number = next((number_type for number_type in (int, float) if number_type in kinds and str not in kinds), None)
     if number is not None and option.parse is str:
         return replace(option, parse=number, metavar="N")
     if option.metavar is None and bool not in kinds:

@@ -82,7 +82,7 @@ class Parameters:
         """
         n, first = problem.n_labels, problem.initial
         sparse = sparse or problem.order > 2
-        rows = problem.seen if problem.seen is not None else _full(problem.corpus.n_attributes, problem.n_columns)
+        rows = _full(problem.corpus.n_attributes, problem.n_columns) if problem.seen_rows is None else problem.seen_rows
         edge_rows = problem.seen_edges
         pairs, triples = _places(problem, transitions, start, min(1, problem.order) if sparse else problem.order)
         ngrams = None
@@ -90,19 +90,19 @@ class Parameters:
             ngrams = _seen_ngrams(problem, start) if problem.order >= 2 else Ngrams.none()
             triples = np.flatnonzero(_have_weights(ngrams, problem, start)).astype(np.int32) + np.int32(n + 2)
         if first is not None:  # and all weights of the warm start
-            rows = rows if problem.seen is None else _united(rows, first.rows, problem.n_columns)
+            rows = rows if problem.seen_rows is None else _united(rows, first.rows, problem.n_columns)
             if edge_rows is not None and first.edge_rows is not None:
                 edge_rows = _united(edge_rows, first.edge_rows, n_runs(n, ngrams))
             pairs = np.union1d(pairs, _weighted(first.edge)).astype(np.int32)
             triples = triples if sparse else np.union1d(triples, _weighted(first.tri)).astype(np.int32)
         return cls(problem, rows, edge_rows, pairs, triples, ngrams)
 
-    def only(self, kept: Bools) -> Parameters:
+    def only(self, mask: Bools) -> Parameters:
         """Restrict the vector to some weights.
 
         Parameters
         ----------
-        kept
+        mask
             For each weight whether it stays.
 
         Returns
@@ -110,7 +110,7 @@ class Parameters:
         Parameters
             The shorter vector.
         """
-        rows, edge_rows, pairs, triples = self._parts(kept)
+        rows, edge_rows, pairs, triples = self._parts(mask)
         return replace(
             self,
             rows=_taken(self.rows, rows),
@@ -195,18 +195,18 @@ class Parameters:
         Doubles
             The vector.
         """
-        vector, given = np.zeros(self.size), self.problem.initial
-        if given is None:
+        vector, initial = np.zeros(self.size), self.problem.initial
+        if initial is None:
             return vector
         rows, edge_rows, pairs, triples = self._parts(vector)
-        rows[:] = _look_up(given.rows, self.rows, self.problem.n_columns)
-        if self.edge_rows is not None and given.edge_rows is not None:
-            edge_rows[:] = _look_up(given.edge_rows, self.edge_rows, n_runs(self.n_labels, self.ngrams))
-        pairs[:] = given.edge.reshape(-1)[self.edge_places]
-        if self.ngrams is not None and given.ngrams is not None:
-            triples[:] = given.ngrams.weights_in(self.ngrams, self.n_labels)[self.tri_places - (self.n_labels + 2)]
-        elif given.tri is not None:
-            triples[:] = given.tri.reshape(-1)[self.tri_places]
+        rows[:] = _look_up(initial.rows, self.rows, self.problem.n_columns)
+        if self.edge_rows is not None and initial.edge_rows is not None:
+            edge_rows[:] = _look_up(initial.edge_rows, self.edge_rows, n_runs(self.n_labels, self.ngrams))
+        pairs[:] = initial.edge.reshape(-1)[self.edge_places]
+        if self.ngrams is not None and initial.ngrams is not None:
+            triples[:] = initial.ngrams.weights_in(self.ngrams, self.n_labels)[self.tri_places - (self.n_labels + 2)]
+        elif initial.tri is not None:
+            triples[:] = initial.tri.reshape(-1)[self.tri_places]
         return np.where(np.isfinite(vector), vector, 0.0)  # forbidden transitions have no weight
 
     def gold_counts(self) -> Doubles:
@@ -260,8 +260,8 @@ class Parameters:
             values = np.zeros(len(self.ngrams.weights), np.float32)
             values[self.tri_places - (n + 2)] = triples
             columns = np.empty(0, np.uint32) if on_edges is None else on_edges.labels.astype(np.uint32)
-            kept, columns = _core.needed_ngrams(n, problem.order, self.ngrams, values, columns)
-            ngrams, on_edges = Ngrams(**kept), None if on_edges is None else replace(on_edges, labels=columns)
+            needed, columns = _core.needed_ngrams(n, problem.order, self.ngrams, values, columns)
+            ngrams, on_edges = Ngrams(**needed), None if on_edges is None else replace(on_edges, labels=columns)
         elif problem.order == 2:
             tri = np.zeros((n + 1, n + 1, stride), np.float32)
             tri.reshape(-1)[self.tri_places] = triples
@@ -306,8 +306,8 @@ class Parameters:
         if k < len(places):
             y, z = divmod(int(places[k]), stride)
             return name, f"{labels[y]} {labels[z]}"
-        before, z = divmod(int(self.tri_places[k - len(places)]), stride)
-        x, y = divmod(before, n + 1)
+        previous, z = divmod(int(self.tri_places[k - len(places)]), stride)
+        x, y = divmod(previous, n + 1)
         return history_name(2), f"{labels[x]} {labels[y]} {labels[z]}"
 
 
@@ -317,10 +317,10 @@ def _full(n_attributes: int, n_labels: int) -> Rows:
     return Rows(starts, labels, np.zeros(len(labels), np.float32))
 
 
-def _united(rows: Rows, others: Rows, n_labels: int) -> Rows:
+def _united(rows: Rows, second: Rows, n_labels: int) -> Rows:
     """The slots of both, of the second only those that have a weight; all of them at zero."""
-    more = _keys(others, n_labels)[others.weights != 0]
-    attribute, label = np.divmod(np.union1d(_keys(rows, n_labels), more), n_labels)
+    new_keys = _keys(second, n_labels)[second.weights != 0]
+    attribute, label = np.divmod(np.union1d(_keys(rows, n_labels), new_keys), n_labels)
     starts = np.searchsorted(attribute, np.arange(rows.n_attributes + 1)).astype(np.uint32)
     return Rows(starts, label.astype(np.uint32), np.zeros(len(label), np.float32))
 
@@ -333,9 +333,9 @@ def _weighted(table: Floats | None) -> Longs:
     return np.flatnonzero((flat != 0) & np.isfinite(flat))
 
 
-def _taken(rows: Rows, kept: Bools) -> Rows:
-    starts = np.concatenate([[0], np.cumsum(kept)])[rows.starts]
-    return Rows(starts.astype(np.uint32), rows.labels[kept], rows.weights[kept])
+def _taken(rows: Rows, mask: Bools) -> Rows:
+    starts = np.concatenate([[0], np.cumsum(mask)])[rows.starts]
+    return Rows(starts.astype(np.uint32), rows.labels[mask], rows.weights[mask])
 
 
 def nonzero(rows: Rows, values: Doubles, kind: type[np.unsignedinteger]) -> Rows:
@@ -351,21 +351,21 @@ def _keys(rows: Rows, n_labels: int) -> Longs:
     return np.repeat(np.arange(rows.n_attributes, dtype=np.int64), sizes) * n_labels + rows.labels
 
 
-def _find(rows: Rows, n_labels: int, wanted: Longs) -> tuple[Longs, Bools]:
+def _find(rows: Rows, n_labels: int, searched: Longs) -> tuple[Longs, Bools]:
     """The slot of each key, and whether there is one."""
     keys = _keys(rows, n_labels)
     if len(keys) == 0:
-        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), bool)
+        return np.zeros(len(searched), np.int64), np.zeros(len(searched), bool)
     order = np.argsort(keys, kind="stable")
-    slot = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-    return slot, keys[slot] == wanted
+    slot = order[np.minimum(np.searchsorted(keys, searched, sorter=order), len(keys) - 1)]
+    return slot, keys[slot] == searched
 
 
-def _look_up(given: Rows, wanted: Rows, n_labels: int) -> Doubles:
-    """Weights of ``given`` at the slots of ``wanted``; 0 for missing slots."""
-    slot, found = _find(given, n_labels, _keys(wanted, n_labels))
-    out = np.zeros(len(found))
-    out[found] = given.weights[slot[found]]
+def _look_up(table: Rows, rows: Rows, n_labels: int) -> Doubles:
+    """Weights of ``table`` at the slots of ``rows``; 0 for missing slots."""
+    slot, is_present = _find(table, n_labels, _keys(rows, n_labels))
+    out = np.zeros(len(is_present))
+    out[is_present] = table.weights[slot[is_present]]
     return out
 
 
@@ -373,9 +373,9 @@ def _count(rows: Rows, lists: Lists, labels: Longs, token_weights: Doubles, n_la
     """How often the label of each slot stood at a token of its attribute."""
     starts, ids, values = lists
     token = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    slot, found = _find(rows, n_labels, ids.astype(np.int64) * n_labels + labels[token])
+    slot, is_present = _find(rows, n_labels, ids.astype(np.int64) * n_labels + labels[token])
     amount = token_weights[token] * (values if len(values) else 1.0)
-    return np.bincount(slot[found], weights=amount[found], minlength=len(rows.labels)).astype(np.float64)
+    return np.bincount(slot[is_present], weights=amount[is_present], minlength=len(rows.labels)).astype(np.float64)
 
 
 def _seen(problem: ChainProblem, null: bool, first: Ngrams | None) -> tuple[dict[str, Any], Doubles]:
@@ -396,8 +396,8 @@ def _seen_ngrams(problem: ChainProblem, start: bool) -> Ngrams:
     first = problem.ngrams
     if first is None and problem.initial is not None:
         first = problem.initial.ngrams
-    seen, _ = _seen(problem, start, first)
-    return Ngrams(**seen, weights=np.zeros(len(seen["labels"]), np.float32))
+    ngrams, _ = _seen(problem, start, first)
+    return Ngrams(**ngrams, weights=np.zeros(len(ngrams["labels"]), np.float32))
 
 
 def _have_weights(ngrams: Ngrams, problem: ChainProblem, start: bool) -> Bools:
@@ -406,8 +406,8 @@ def _have_weights(ngrams: Ngrams, problem: ChainProblem, start: bool) -> Bools:
     root = ngrams.parents.astype(np.int64)  # down to a single label
     while (root > n + 1).any():
         root = np.where(root > n + 1, root[root - (n + 2)], root)
-    given = np.arange(len(root)) < (0 if first is None else len(first.weights))
-    return (ngrams.lengths(n) > 2) & ((root <= n) | start | given)
+    has_weight = np.arange(len(root)) < (0 if first is None else len(first.weights))
+    return (ngrams.lengths(n) > 2) & ((root <= n) | start | has_weight)
 
 
 def n_runs(n_labels: int, ngrams: Ngrams | None) -> int:
@@ -441,10 +441,10 @@ def seen_triples(problem: ChainProblem, order: int) -> tuple[Longs, Longs, Longs
     if problem.seen_triples is not None:
         return problem.seen_triples
     n, cuts = problem.n_labels + 2, range(0, problem.n_sentences, CHUNK)  # labels, NULL and -1
-    seen = np.empty(0, np.int64)
+    triples = np.empty(0, np.int64)
     for first in cuts:
         x, y, z = problem.label_triples(first, first + CHUNK)
-        seen = np.union1d(seen, (((x + 1) if order > 1 else 0 * x) * n + (y + 1)) * n + (z + 1))
-    rest, z = np.divmod(seen, n)
+        triples = np.union1d(triples, (((x + 1) if order > 1 else 0 * x) * n + (y + 1)) * n + (z + 1))
+    rest, z = np.divmod(triples, n)
     x, y = np.divmod(rest, n)
     return x - 1, y - 1, z - 1

@@ -92,14 +92,14 @@ class FlatVector:
         Makes the objective of all weights, or of some.
     weights
         Makes the weights of a model from a vector.
-    kept
+    mask
         Weights that are in the vector; None: all.
     """
 
     first: Doubles
     objective_of: Callable[[Bools | None], _core.Objective]
     weights: Callable[[Doubles], Any]
-    kept: Bools | None = None
+    mask: Bools | None = None
 
     @property
     def size(self) -> int:
@@ -131,14 +131,14 @@ class FlatVector:
         _core.Objective
             The objective.
         """
-        return self.objective_of(self.kept)
+        return self.objective_of(self.mask)
 
-    def only(self, kept: Bools) -> FlatVector:
+    def only(self, mask: Bools) -> FlatVector:
         """Restrict the vector to some weights.
 
         Parameters
         ----------
-        kept
+        mask
             For each weight whether it stays.
 
         Returns
@@ -146,7 +146,7 @@ class FlatVector:
         FlatVector
             The shorter vector.
         """
-        return replace(self, first=self.first[kept], kept=kept)
+        return replace(self, first=self.first[mask], mask=mask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,7 +364,7 @@ class SiteProblem(Problem):
         if self.initial is not None:
             first = self.initial.vector(learnt(np.ones(len(first))))
         # Restriction to some weights is only needed for an L1 penalty, which is not supported here.
-        return FlatVector(first, lambda kept: native, learnt)
+        return FlatVector(first, lambda mask: native, learnt)
 
     def weights_of(self, tensors: Arrays) -> Arrays:
         """Weights from a checkpoint."""

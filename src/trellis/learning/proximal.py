@@ -51,10 +51,10 @@ class Curvature(StepPairs):
 
     def of(self, places: Longs, diagonal: Doubles) -> Curvature:
         """Copy for other weights; ``places`` are their old positions, -1 for new weights."""
-        other, there = Curvature(diagonal), places >= 0
+        result, used = Curvature(diagonal), places >= 0
         for row in self.order:
-            other.add(np.where(there, self.steps[row][places], 0.0), np.where(there, self.changes[row][places], 0.0))
-        return other
+            result.add(np.where(used, self.steps[row][places], 0.0), np.where(used, self.changes[row][places], 0.0))
+        return result
 
     def scale(self) -> float:
         """Factor of the diagonal that reproduces the curvature of the last step."""
@@ -87,14 +87,14 @@ class Curvature(StepPairs):
 def _inverse(matrix: Doubles) -> Doubles:
     """Invert a small matrix by Gauss-Jordan elimination; unlike with LAPACK, results are the same on all processors."""
     n = len(matrix)
-    both = np.hstack([matrix, np.eye(n)])
+    table = np.hstack([matrix, np.eye(n)])
     for i in range(n):
-        pivot = i + int(np.argmax(np.abs(both[i:, i])))
-        both[[i, pivot]] = both[[pivot, i]]
-        both[i] /= both[i, i]
-        others = np.arange(n) != i
-        both[others] -= both[others, i, None] * both[i]
-    return np.ascontiguousarray(both[:, n:])
+        pivot = i + int(np.argmax(np.abs(table[i:, i])))
+        table[[i, pivot]] = table[[pivot, i]]
+        table[i] /= table[i, i]
+        rest = np.arange(n) != i
+        table[rest] -= table[rest, i, None] * table[i]
+    return np.ascontiguousarray(table[:, n:])
 
 
 class ProximalMinimizer(Minimizer):
@@ -117,7 +117,7 @@ class ProximalMinimizer(Minimizer):
         super().__init__(x, n_threads)
         self.c1, self.measure, self.restrict = c1, measure, restrict
         self.diagonal = np.ones(len(x))  # result of ``measure``, [n]
-        self.kept = np.arange(len(x))  # [n_kept] weights that were not screened out, as in ``gradient``
+        self.support = np.arange(len(x))  # [n_kept] weights that were not screened out, as in ``gradient``
         self.function: Function | None = None  # function of these weights; created on demand
         self.looked_at = -1  # iteration of the last check of all weights
         self.nonzero_then = 0
@@ -132,7 +132,7 @@ class ProximalMinimizer(Minimizer):
 
     def slope(self) -> Doubles:
         """The pseudo-gradient of the remaining weights: zero where no direction decreases the objective."""
-        x, g, c1 = self.x[self.kept], self.gradient, self.c1
+        x, g, c1 = self.x[self.support], self.gradient, self.c1
         return np.where(x != 0, g + c1 * np.sign(x), np.sign(g) * np.maximum(np.abs(g) - c1, 0.0))
 
     def has_converged(self, tolerance: float) -> bool:
@@ -157,17 +157,17 @@ class ProximalMinimizer(Minimizer):
             self._screen(function)
         if self.function is None:  # after a checkpoint
             self.function = self._restricted(function)
-        x, c1 = self.x[self.kept], self.c1
+        x, c1 = self.x[self.support], self.c1
         direction = self.pairs.step(x, self.gradient, c1, self.n_threads)
         descent = _core.dot(direction, self.gradient) + c1 * float((np.abs(x + direction) - np.abs(x)).sum())
         length = 1.0
         for _ in range(MAX_TRIALS if descent < 0 else 0):
-            there = x + direction if length == 1 else x + length * direction
-            value, gradient = self._evaluate(self.function, there)
+            point = x + direction if length == 1 else x + length * direction
+            value, gradient = self._evaluate(self.function, point)
             if np.isfinite(value) and value <= self.value + SUFFICIENT * length * descent:
-                self.pairs.add(there - x, gradient - self.gradient)
+                self.pairs.add(point - x, gradient - self.gradient)
                 everywhere = np.zeros(len(self.x))
-                everywhere[self.kept] = there
+                everywhere[self.support] = point
                 self.move(everywhere, value, gradient)
                 return length
             length /= 2
@@ -190,35 +190,35 @@ class ProximalMinimizer(Minimizer):
         steeper = np.maximum(np.abs(gradient) - self.c1, 0.0)  # zero weights: bound of the decrease
         gains = steeper * steeper / (2 * self.pairs.scale() * self.diagonal)
         place = np.full(len(x), -1)
-        place[self.kept] = np.arange(len(self.kept))
+        place[self.support] = np.arange(len(self.support))
         self.outside = float(gains[place < 0].sum())
         mask = (x != 0) | (np.abs(gradient) > SCREEN * self.c1)
         if 2 * np.count_nonzero(mask) > len(x):  # restriction would save little
             mask[:] = True
         self.looked_at, self.nonzero_then = self.iteration, int(np.count_nonzero(x))
-        self.kept = np.flatnonzero(mask)
-        self.gradient = gradient[self.kept]
-        self.pairs = self.pairs.of(place[self.kept], self.diagonal[self.kept])
+        self.support = np.flatnonzero(mask)
+        self.gradient = gradient[self.support]
+        self.pairs = self.pairs.of(place[self.support], self.diagonal[self.support])
         self.function = self._restricted(function)
         if self.function is not function:  # rounding differs from that of the unrestricted function
-            self.value, self.gradient = self._evaluate(self.function, x[self.kept])
+            self.value, self.gradient = self._evaluate(self.function, x[self.support])
 
     def _restricted(self, function: Function) -> Function:
-        if len(self.kept) == len(self.diagonal):
+        if len(self.support) == len(self.diagonal):
             return function
         mask = np.zeros(len(self.diagonal), bool)
-        mask[self.kept] = True
+        mask[self.support] = True
         return self.restrict(mask)
 
     def state(self) -> Arrays:
         """Everything as arrays: ``restore`` continues with the same bits."""
-        return {**super().state(), "kept": self.kept, "diagonal": self.diagonal}
+        return {**super().state(), "kept": self.support, "diagonal": self.diagonal}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Continue from a state; do not call ``start`` again."""
-        n, kept = len(self.diagonal), array_in(state, "kept", np.int64, None)
-        if len(kept) and not (kept[0] >= 0 and kept[-1] < n and (np.diff(kept) > 0).all()):
+        n, support = len(self.diagonal), array_in(state, "kept", np.int64, None)
+        if len(support) and not (support[0] >= 0 and support[-1] < n and (np.diff(support) > 0).all()):
             raise ValueError("weights of unknown features")
-        self.kept, self.diagonal = kept, array_in(state, "diagonal", np.float64, n)
-        self.pairs, self.function = Curvature(self.diagonal[kept]), None
+        self.support, self.diagonal = support, array_in(state, "diagonal", np.float64, n)
+        self.pairs, self.function = Curvature(self.diagonal[support]), None
         super().restore(state)

@@ -108,11 +108,11 @@ class Event:
         """
         # An objective may converge long before the last epoch.
         parts = [f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs and self.objective is None else "")]
-        n, what = (self.violations, "margin violations")
+        n, unit = (self.violations, "margin violations")
         if self.mistakes is not None:
-            n, what = self.mistakes, "training error"
+            n, unit = self.mistakes, "training error"
         if n is not None:
-            parts.append(f"{what} {100 * n / max(1, self.tokens):.2f}% of {self.unit}")
+            parts.append(f"{unit} {100 * n / max(1, self.tokens):.2f}% of {self.unit}")
         if self.objective is not None:
             parts.append(f"objective {self.objective:.6g}")
         if self.dev_score is not None:
@@ -167,18 +167,18 @@ def keeping_epochs(observer: Observer | None, continued: str) -> Iterator[Observ
     Before the first epoch is done, and a second time, Ctrl-C raises KeyboardInterrupt. ``continued`` says how the
     training can be continued.
     """
-    before = signal.getsignal(signal.SIGINT)
+    handler = signal.getsignal(signal.SIGINT)
     # Only the main thread receives Ctrl-C; background jobs ignore it.
-    if _RAISING.get() or not callable(before) or threading.current_thread() is not threading.main_thread():
+    if _RAISING.get() or not callable(handler) or threading.current_thread() is not threading.main_thread():
         yield observer
         return
-    current, asked = 0, False  # the epoch that Ctrl-C ends the training after
+    current, interrupted = 0, False  # the epoch that Ctrl-C ends the training after
 
     def interrupt(number: int = signal.SIGINT, frame: FrameType | None = None) -> None:
-        nonlocal asked
-        if asked or not current:
+        nonlocal interrupted
+        if interrupted or not current:
             raise KeyboardInterrupt
-        asked = True
+        interrupted = True
         with suppress(RuntimeError):  # standard error may be within a line
             warn(f"training stops after epoch {current} with the best model so far{continued}; Ctrl-C again aborts")
 
@@ -190,7 +190,7 @@ def keeping_epochs(observer: Observer | None, continued: str) -> Iterator[Observ
                 observer(event)
         except KeyboardInterrupt:
             interrupt()
-        if asked:
+        if interrupted:
             raise StopTrainingError
         current += 1
 
@@ -198,11 +198,11 @@ def keeping_epochs(observer: Observer | None, continued: str) -> Iterator[Observ
     try:
         yield observe
     except StopTrainingError:  # user-defined learners that cannot stop early
-        if asked:
+        if interrupted:
             raise KeyboardInterrupt from None
         raise
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, handler)
 
 
 def sentence_order(n: int, number: int, seed: int | None) -> Longs:
@@ -280,9 +280,9 @@ class Work:
         try:
             self._restore(state)
         except (LookupError, ValueError, TypeError, ArithmeticError) as error:
-            why = str(error).partition("\n")[0]
+            reason = str(error).partition("\n")[0]
             raise LearnerError(
-                f"the saved state does not match this training (settings or corpus differ: {why})"
+                f"the saved state does not match this training (settings or corpus differ: {reason})"
             ) from error
 
     def _restore(self, state: State) -> None:
@@ -308,7 +308,7 @@ class Work:
 class Progress:
     """State of a training after some epochs."""
 
-    done: int = 0
+    n_done: int = 0
     state: State = field(default_factory=dict)  # of the learner
     history: list[Event] = field(default_factory=list)
     best: Any = None  # the weights with the best dev score
@@ -318,7 +318,7 @@ class Progress:
 
     def note(self, event: Event, weights: Any) -> Event:
         """Add an event to the history; with a dev score, keep the weights if they are the best so far."""
-        self.done = event.epoch
+        self.n_done = event.epoch
         if event.dev_score is not None:
             if event.dev_score > self.best_score:
                 self.best, self.best_score, self.since_best = weights, event.dev_score, 0
@@ -336,7 +336,7 @@ def run(problem: Problem, work: Work, observer: Observer | None = None) -> tuple
     """
     progress = _begin(problem, work)
     try:
-        while progress.done < work.epochs and not work.solved and not _is_tired(problem, progress):
+        while progress.n_done < work.epochs and not work.solved and not _is_tired(problem, progress):
             event = _epoch(problem, work, progress)
             if event is None:
                 break
@@ -355,9 +355,9 @@ def _begin(problem: Problem, work: Work) -> Progress:
         return Progress()
     work.restore(saved.state)
     work.solved = saved.solved
-    if saved.done > work.epochs:
+    if saved.n_done > work.epochs:
         raise ModelError(
-            f"{problem.checkpoint.path}: a checkpoint after {saved.done} epochs, more than the {work.epochs} of this "
+            f"{problem.checkpoint.path}: a checkpoint after {saved.n_done} epochs, more than the {work.epochs} of this "
             "training; use more epochs, delete it or choose another file"
         )
     saved.history = [replace(event, epochs=work.epochs) for event in saved.history]
@@ -371,11 +371,11 @@ def _is_tired(problem: Problem, progress: Progress) -> bool:
 
 def _epoch(problem: Problem, work: Work, progress: Progress) -> Event | None:
     """Run one epoch with scoring, events and checkpoint; None if the training has converged."""
-    number, begun = progress.done + 1, time.perf_counter()
+    number, start = progress.n_done + 1, time.perf_counter()
     event = work.step(number)
     if event is None:
         return None
-    seconds, tokens = time.perf_counter() - begun, event.tokens or len(problem.gold)
+    seconds, tokens = time.perf_counter() - start, event.tokens or len(problem.gold)
     event, scored = replace(event, epochs=work.epochs, tokens=tokens, seconds=seconds, unit=problem.unit), None
     if problem.score_dev is not None and (number % work.score_every == 0 or number == work.epochs):
         scored = work.weights()

@@ -37,9 +37,9 @@ def _exact(numbers: Doubles) -> int:
 
 def bound_of(masses: Doubles, weights: Doubles | None) -> int:
     """Upper bound of |gradient| of sum_i weight_i · loss_i (core/learn/objective.hpp), in units of 2^-64."""
-    most = masses if weights is None else masses * weights
-    whole = np.floor(most)
-    return (_exact(whole * 2.0**-40) << 40) + _exact(most - whole) + len(most)  # weights and masses are below 2^100
+    bound = masses if weights is None else masses * weights
+    floor = np.floor(bound)
+    return (_exact(floor * 2.0**-40) << 40) + _exact(bound - floor) + len(bound)  # weights and masses are below 2^100
 
 
 def exponent_of(bound: int) -> int:
@@ -75,9 +75,9 @@ class Part:
         vector: Any = replace(self.vector, problem=problem)
         return replace(self, problem=problem, vector=vector, _objective=None, _logs=None)
 
-    def only(self, kept: Bools) -> Part:
+    def only(self, mask: Bools) -> Part:
         """Copy restricted to some of the weights."""
-        return replace(self, vector=self.vector.only(kept), _objective=None, _logs=None)
+        return replace(self, vector=self.vector.only(mask), _objective=None, _logs=None)
 
     def bound(self) -> int:
         """Upper bound of the entries of the gradient."""
@@ -124,7 +124,7 @@ class Parts(Protocol):
     def most(self, method: str, *args: Any) -> float:
         """Call a method of all parts and return the largest result."""
 
-    def only(self, kept: Bools) -> Parts:
+    def only(self, mask: Bools) -> Parts:
         """The parts with some of the weights."""
 
 
@@ -140,9 +140,9 @@ class OnePart:
 
     most = sum
 
-    def only(self, kept: Bools) -> OnePart:
+    def only(self, mask: Bools) -> OnePart:
         """The part with some of the weights."""
-        return OnePart(self.first.only(kept))
+        return OnePart(self.first.only(mask))
 
 
 class Sums:
@@ -156,9 +156,9 @@ class Sums:
         """Fixed-point exponent of the gradient of the log loss."""
         return exponent_of(self.parts.sum("bound"))
 
-    def only(self, kept: Bools) -> Sums:
+    def only(self, mask: Bools) -> Sums:
         """Copy restricted to some of the weights."""
-        return Sums(self.parts.only(kept), self.c2)
+        return Sums(self.parts.only(mask), self.c2)
 
     def log_loss(self, x: Doubles) -> tuple[float, Doubles]:
         """sum_i weight_i · loss_i + c2 · |x|² and its gradient; losses are of whole paths or of local decisions."""

@@ -58,15 +58,15 @@ class ActorsHere:
 
     def prepare(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Call a method of each object with its own arguments and list the results."""
-        return [getattr(one, method)(*own) for one, own in zip(self.objects, arguments, strict=True)]
+        return [getattr(actor, method)(*values) for actor, values in zip(self.objects, arguments, strict=True)]
 
     def sum(self, method: str, *arguments: Any) -> Any:
         """Call a method of all objects and add up the results."""
-        return added(getattr(one, method)(*arguments) for one in self.objects)
+        return added(getattr(actor, method)(*arguments) for actor in self.objects)
 
     def most(self, method: str, *arguments: Any) -> float:
         """Call a method of all objects and return the largest result."""
-        return float(max(getattr(one, method)(*arguments) for one in self.objects))
+        return float(max(getattr(actor, method)(*arguments) for actor in self.objects))
 
     def end(self) -> None:
         """Release memory."""
@@ -81,7 +81,7 @@ class WorkersHere:
 
     def actors(self, make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> ActorsHere:
         """One object per entry of ``arguments``."""
-        return ActorsHere([make(*own) for own in arguments])
+        return ActorsHere([make(*values) for values in arguments])
 
 
 class ActorParts:
@@ -98,8 +98,8 @@ class ActorParts:
         """The largest of all parts."""
         return self.actors.most("of_part", self.number, method, *arguments)
 
-    def only(self, kept: Bools) -> ActorParts:
+    def only(self, mask: Bools) -> ActorParts:
         """The parts with some of the weights."""
         number = self.number + 1
-        self.actors.prepare("restrict", [(number, kept)] * self.actors.n)
-        return ActorParts(self.first.only(kept), self.actors, number)
+        self.actors.prepare("restrict", [(number, mask)] * self.actors.n)
+        return ActorParts(self.first.only(mask), self.actors, number)

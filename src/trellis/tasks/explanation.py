@@ -90,8 +90,8 @@ class Explanation:
         """
         second = None if self.second is None else self.second.to_dict(n_terms=n_terms)
         terms = {"terms": plain_terms(self.terms, n_terms), "difference": plain_terms(self.difference, n_terms)}
-        about = {"output": plain_output(self.output), "score": finite(self.score)}
-        return {**about, **terms, "second": second, "gap": finite(self.gap)}
+        result = {"output": plain_output(self.output), "score": finite(self.score)}
+        return {**result, **terms, "second": second, "gap": finite(self.gap)}
 
     def text(self, *, n_terms: int = 20) -> str:
         """Format as text: the largest terms of the score, and the difference to the second-best output.
@@ -124,9 +124,9 @@ class Explanation:
         return explanation_html(self)
 
 
-def difference(ours: Iterable[Term], theirs: Iterable[Term]) -> list[Term]:
+def difference(first: Iterable[Term], second: Iterable[Term]) -> list[Term]:
     """The terms of one output minus those of another; common terms cancel."""
-    left, right = Counter(ours), Counter(theirs)
+    left, right = Counter(first), Counter(second)
     negated = [
         Term(term.feature, -term.weight, term.where, term.label) for term in (right - left).elements() if term.weight
     ]
@@ -155,8 +155,8 @@ def plain_output(output: Any) -> Any:
 
 def plain_terms(terms: Iterable[Term], n: int | None = None) -> list[dict[str, Any]]:
     """Terms as plain data; with ``n`` only the n largest."""
-    shown = terms if n is None else heaviest_first(terms)[: whole_number("n_terms", n, 0)]
-    return [term.to_dict() for term in shown]
+    selected = terms if n is None else heaviest_first(terms)[: whole_number("n_terms", n, 0)]
+    return [term.to_dict() for term in selected]
 
 
 def finite(number: float) -> float | None:

@@ -116,8 +116,8 @@ class Model:
             The trained model.
         """
         module = importlib.import_module(f"{TASKS[cls.task].module}.train")
-        made: Self = module.train(corpus, y, **options) if y is not None else module.train(corpus, **options)
-        return made
+        model: Self = module.train(corpus, y, **options) if y is not None else module.train(corpus, **options)
+        return model
 
     def predict(self, x: Any, /) -> Any:
         """Predict the best output of one input.
@@ -474,9 +474,9 @@ def load(path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = 
             with Path(place).open("rb") as file:
                 head = file.read(9)
     if head[8:9] != b"{":  # not a trellis file, or missing
-        other = importlib.import_module(OTHER_TOOLS).read_file(place, needs)
-        if other is not None:
-            return other  # type: ignore[no-any-return]
+        model = importlib.import_module(OTHER_TOOLS).read_file(place, needs)
+        if model is not None:
+            return model  # type: ignore[no-any-return]
     return _made(read_tensors(place, WHAT, copy=copy), needs)
 
 
@@ -513,16 +513,16 @@ def _check_record(record: Mapping[str, Any]) -> None:
         raise ValueError("invalid numbers of sentences and tokens")
 
 
-def _made(opened: Opened, needs: Mapping[str, Any]) -> Model:
-    task = FORMATS.get(opened.format)
+def _made(content: Opened, needs: Mapping[str, Any]) -> Model:
+    task = FORMATS.get(content.format)
     if task is None:
-        why = "not a model but a checkpoint; resume training with checkpoint="
-        raise ModelError(f"{opened.path}: {why if opened.format.startswith(CHECKPOINT) else opened.rejection()}")
+        reason = "not a model but a checkpoint; resume training with checkpoint="
+        raise ModelError(f"{content.path}: {reason if content.format.startswith(CHECKPOINT) else content.rejection()}")
     kind = class_of(task)
     arguments = {name: value for name, value in needs.items() if value is not None}
     if extra := next((name for name in arguments if name not in kind.needs), None):
-        raise ModelError(f"{opened.path}: a {TASKS[task].noun} does not take {extra}; omit it")
-    return opened.made(lambda tensors, text: _checked(kind, tensors, text, arguments, opened.path))
+        raise ModelError(f"{content.path}: a {TASKS[task].noun} does not take {extra}; omit it")
+    return content.made(lambda tensors, text: _checked(kind, tensors, text, arguments, content.path))
 
 
 def _checked(kind: type[Model], tensors: Tensors, text: str, needs: dict[str, Any], path: Path) -> Model:
@@ -534,9 +534,9 @@ def _checked(kind: type[Model], tensors: Tensors, text: str, needs: dict[str, An
 
 def _from_bytes(data: bytes, needs: Mapping[str, Any]) -> Model:
     if bytes(data[8:9]) != b"{":
-        other = importlib.import_module(OTHER_TOOLS).read_bytes(bytes(data), needs)
-        if other is not None:
-            return other  # type: ignore[no-any-return]
+        model = importlib.import_module(OTHER_TOOLS).read_bytes(bytes(data), needs)
+        if model is not None:
+            return model  # type: ignore[no-any-return]
     return _made(unpack_tensors(data, WHAT), needs)
 
 
@@ -545,6 +545,6 @@ def _bytes_of(source: Any) -> bytes:
     read = getattr(source, "read_bytes", None) or getattr(source, "read", None)
     data = read() if callable(read) else None
     if not isinstance(data, bytes):
-        what = "a file opened in text mode; open it in binary mode" if isinstance(data, str) else type(source).__name__
-        raise ArgumentError(f"load takes the path of a file, not {what}; for bytes see from_bytes")
+        kind = "a file opened in text mode; open it in binary mode" if isinstance(data, str) else type(source).__name__
+        raise ArgumentError(f"load takes the path of a file, not {kind}; for bytes see from_bytes")
     return data

@@ -53,8 +53,8 @@ def predict_many(options: Namespace) -> None:
     """Predict, and exit with the code of an error if a file had one; each error is printed on one line."""
     from trellis.interfaces.cli.main import USER_ERROR, parser_of
 
-    worded = parser_of("predict").in_its_words
-    _, errors = _run(options, lambda error: say(f"trellis: {worded(' '.join(str(error).splitlines()))}"))
+    in_words = parser_of("predict").in_its_words
+    _, errors = _run(options, lambda error: say(f"trellis: {in_words(' '.join(str(error).splitlines()))}"))
     if errors:
         sys.exit(USER_ERROR)
 
@@ -72,8 +72,8 @@ def _run(
     try:
         Path(options.output).mkdir(parents=True, exist_ok=True)
     except OSError as refused:
-        why = "a file is there; name a folder" if isinstance(refused, FileExistsError) else str(refused.strerror)
-        raise CorpusError(options.output, None, why) from None
+        reason = "a file is there; name a folder" if isinstance(refused, FileExistsError) else str(refused.strerror)
+        raise CorpusError(options.output, None, reason) from None
     left = {source: output for source, output in pairs.items() if not Path(output).exists()}
     for source in pairs.keys() - left.keys():
         remove_leftovers(Path(pairs[source]))
@@ -123,17 +123,17 @@ def _job(model: Any, options: Namespace, source: str, output: str) -> Job:
     """The work on a file: at once, or row group by row group."""
     from trellis.interfaces.cli.predict import files_of
 
-    own = copy(options)
-    own.source, own.output, own.quiet = source, output, True
-    own.threads = options.threads if options.workers is None else 1
+    job_options = copy(options)
+    job_options.source, job_options.output, job_options.quiet = source, output, True
+    job_options.threads = options.threads if options.workers is None else 1
     try:
-        files = files_of(model, own)
-        n_groups, format = files.n_groups, str(files.wanted.format)
+        files = files_of(model, job_options)
+        n_groups, format = files.n_groups, str(files.output_shape.format)
     except CorpusError:  # the job reports the error
         n_groups, format = 1, ""
     if n_groups == 1:
-        return Job(source, (), partial(_predict_file, own))
-    parts = [partial(_predict_group, own, group) for group in range(n_groups)]
+        return Job(source, (), partial(_predict_file, job_options))
+    parts = [partial(_predict_group, job_options, group) for group in range(n_groups)]
     return Job(source, parts, partial(write_groups, output=output, format=format))
 
 

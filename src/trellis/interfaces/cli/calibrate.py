@@ -31,9 +31,9 @@ def command(options: Namespace) -> None:
     """Write the model with another temperature."""
     tagger = open_model(options)
     corpus = read_for(tagger, options, options.dev)
-    how = {"target": options.target, "n_threads": options.threads}
-    calibrated = tagger.calibrated(corpus, **how)
-    before, after = (one.reliability(corpus, **how) for one in (tagger, calibrated))
+    options_of = {"target": options.target, "n_threads": options.threads}
+    calibrated = tagger.calibrated(corpus, **options_of)
+    before, after = (model.reliability(corpus, **options_of) for model in (tagger, calibrated))
     calibrated.save(options.output)
     if options.json:
         figures = {"before": before.to_dict(), "after": after.to_dict()}

@@ -28,8 +28,8 @@ def describe(parser: Parser) -> None:
     parser.share("output", required=True, help="file for the clusters")
     add("--classes", type=at_least(2), default=1000, metavar="N", help="number of clusters")
     add("--min-count", type=at_least(1), default=2, metavar="N", help="minimum count of a word")
-    add("--text", action="store_true", help="running text, split into sentences and tokens by the built-in rules")
-    add("--lines", action="store_true", help="running text, one sentence per line")
+    add("--text", action="store_true", help="raw text, split into sentences and tokens by the built-in rules")
+    add("--lines", action="store_true", help="raw text, one sentence per line")
     add("--words", action="store_true", help="one sentence per line, tokens separated by spaces")
     add("--column", metavar="NAME", help="column of words in a corpus (default: the first)")
     parser.share("threads", "quiet")
@@ -39,10 +39,10 @@ def describe(parser: Parser) -> None:
 def command(options: Namespace) -> None:
     """Read, cluster, write."""
     corpus = _corpus(options)
-    how = {"column": options.column, "min_count": options.min_count, "n_threads": options.threads}
+    settings = {"column": options.column, "min_count": options.min_count, "n_threads": options.threads}
     with show_steps(not options.quiet) as step:
-        told = lambda done, n: step(f"clustering: {done:,} of {n:,} words")  # noqa: E731
-        clusters = brown_clusters(corpus, options.classes, told=told, **how)
+        progress = lambda n_done, n: step(f"clustering: {n_done:,} of {n:,} words")  # noqa: E731
+        clusters = brown_clusters(corpus, options.classes, progress=progress, **settings)
     clusters.save(options.output)
     say(f"{options.output}: {len(clusters):,} words in {len(set(clusters.paths)):,} classes", options.quiet)
 
@@ -50,7 +50,7 @@ def command(options: Namespace) -> None:
 def _corpus(options: Namespace) -> Corpus:
     if any((options.text, options.lines, options.words)):
         if options.column is not None:
-            raise ArgumentError("running text has no columns; omit --column")
-        reject_file_options(options, "running text has no columns")
-        return text_corpus([sentence for _, _, some in text_pieces(options) for sentence in some], "word")
+            raise ArgumentError("raw text has no columns; omit --column")
+        reject_file_options(options, "raw text has no columns")
+        return text_corpus([sentence for _, _, sentences in text_pieces(options) for sentence in sentences], "word")
     return read_for(None, options, options.source)

@@ -65,8 +65,8 @@ def command(options: Namespace) -> None:
             outcomes.append(outcome(model, data, options, first))
         a, b = outcomes
         if a.counts.shape != b.counts.shape or len(a.right) != len(b.right):
-            both = " and ".join(options.model)
-            raise ModelError(f"{both} read {options.source} differently; give --columns and --format")
+            names_of = " and ".join(options.model)
+            raise ModelError(f"{names_of} read {options.source} differently; give --columns and --format")
         step("approximate randomisation")
         units, score = mcnemar(a.right, b.right), randomisation(a.counts, b.counts)
         step("bootstrap intervals")
@@ -82,8 +82,8 @@ def command(options: Namespace) -> None:
         show_json({**figures, "mcnemar": test, "randomisation": {"p": score.p}})
         return
     rows = [["", a.measure, "95% bootstrap interval", f"{a.unit} only it predicts correctly"]]
-    for name, value, (low, high), only in zip("AB", scores, intervals, (units.a, units.b), strict=True):
-        rows.append([name, f"{100 * value:.2f}", f"{100 * low:.2f} to {100 * high:.2f}", f"{only:.0f}"])
+    for name, value, (low, high), count in zip("AB", scores, intervals, (units.a, units.b), strict=True):
+        rows.append([name, f"{100 * value:.2f}", f"{100 * low:.2f} to {100 * high:.2f}", f"{count:.0f}"])
     tests = [
         f"McNemar's test ({a.unit}): p = {units.p:.4g}",
         f"approximate randomisation ({a.measure}): p = {score.p:.4g}",
@@ -105,12 +105,12 @@ class _Outcome:
 
 def _labels(model: Any, corpus: Any, options: Namespace, first: Any) -> _Outcome:
     """Labels of tokens, and the spans that they mark."""
-    target, own = options.target or tagger_of(first).target, tagger_of(model).target
-    if options.target is None and own != target:
-        names = f"{options.model[0]} predicts {target!r} and {options.model[1]} predicts {own!r}"
+    target, target_of = options.target or tagger_of(first).target, tagger_of(model).target
+    if options.target is None and target_of != target:
+        names = f"{options.model[0]} predicts {target!r} and {options.model[1]} predicts {target_of!r}"
         raise ModelError(f"{names}; give the column of gold labels with --target")
     gold = corpus.column(target)
-    predicted = model.predict_corpus(corpus, n_threads=options.threads).column(own)
+    predicted = model.predict_corpus(corpus, n_threads=options.threads).column(target_of)
     spans = guess_scheme(gold.values) is not None
     counts = sentence_counts(gold, predicted, corpus.starts, spans=spans)
     measure, labels = "span F1" if spans else "token accuracy", {"true": gold, "predicted": predicted}
@@ -121,10 +121,10 @@ def _attachment(model: Any, corpus: Any, options: Namespace, first: Any) -> _Out
     """Heads, with their labels where both parsers have labels."""
     predicted = model.predict_corpus(corpus, n_threads=options.threads)
     name = "head+deprel" if first.labels and model.labels else "head"
-    gold, found = corpus.column(name), predicted.column(name)
+    gold, predictions = corpus.column(name), predicted.column(name)
     measure = "UAS" if name == "head" else "LAS"
-    counts = sentence_counts(gold, found, corpus.starts, spans=False)
-    return _Outcome(measure, "tokens", right_tokens(gold, found), counts, {})
+    counts = sentence_counts(gold, predictions, corpus.starts, spans=False)
+    return _Outcome(measure, "tokens", right_tokens(gold, predictions), counts, {})
 
 
 def _brackets(model: Any, trees: Any, options: Namespace, first: Any) -> _Outcome:
@@ -141,12 +141,12 @@ def _words(model: Any, lines: Any, options: Namespace, first: Any) -> _Outcome:
     """Words, by where they begin and end."""
     from trellis.evaluation.words import places_of
 
-    found = model.predict_batch(["".join(words) for words in lines], n_threads=options.threads)
-    pairs = [(Counter(places_of(a)), Counter(places_of(b))) for a, b in zip(lines, found, strict=True)]
+    predictions = model.predict_batch(["".join(words) for words in lines], n_threads=options.threads)
+    pairs = [(Counter(places_of(a)), Counter(places_of(b))) for a, b in zip(lines, predictions, strict=True)]
     return _sets("word F1", "lines", pairs)
 
 
 def _sets(measure: str, unit: str, pairs: list[tuple[Any, Any]]) -> _Outcome:
     """Counts of the intersections of gold and predicted multisets."""
-    counts = [((gold & found).total(), found.total(), gold.total()) for gold, found in pairs]
+    counts = [((gold & predictions).total(), predictions.total(), gold.total()) for gold, predictions in pairs]
     return _Outcome(measure, unit, np.array([a == b for a, b in pairs], bool), np.array(counts, np.int64), {})

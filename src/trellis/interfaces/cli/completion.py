@@ -52,7 +52,7 @@ def command(options: Namespace) -> None:
 def _actions() -> Commands:
     """The options of every command by name: of one whose options depend on the task, those of all tasks."""
     actions = {name: [a for parser in parsers_of(name).values() for a in parser._actions] for name in COMMANDS}
-    return {name: {word: a for a in reversed(own) for word in a.option_strings} for name, own in actions.items()}
+    return {name: {word: a for a in reversed(group) for word in a.option_strings} for name, group in actions.items()}
 
 
 def _bash(commands: Commands) -> str:
@@ -77,6 +77,6 @@ def _fish(commands: Commands) -> str:
             if option.startswith("--"):
                 values = " -x -a '" + " ".join(map(str, action.choices)) + "'" if action.choices else ""
                 help = (action.help or "").replace("'", "\\'").replace("%%", "%")
-                where = f"-n '__fish_seen_subcommand_from {name}'"
-                lines.append(f"complete -c trellis {where} -l {option[2:]}{values} -d '{help}'")
+                condition = f"-n '__fish_seen_subcommand_from {name}'"
+                lines.append(f"complete -c trellis {condition} -l {option[2:]}{values} -d '{help}'")
     return "\n".join(lines)

@@ -86,24 +86,24 @@ def _of_model(options: Namespace) -> Parts:
     """The figures of a model on a file."""
     if options.source is None or options.gold or options.predicted or options.task:
         raise ArgumentError(EITHER)
-    model, how = open_model(options), {"n_threads": options.threads}
+    model, settings = open_model(options), {"n_threads": options.threads}
     corpus = gold_data(model, options, options.source)
     if model.task == "words":
-        return {"report": model.evaluate(corpus, **how)}
+        return {"report": model.evaluate(corpus, **settings)}
     if model.task == "parse":
-        return {"report": model.evaluate(corpus, subtypes=not options.no_subtypes, **how)}
+        return {"report": model.evaluate(corpus, subtypes=not options.no_subtypes, **settings)}
     if model.task == "trees":
-        return {"report": model.evaluate(corpus, tags=not options.no_tags, longest=options.longest, **how)}
-    how["target"] = options.target
+        return {"report": model.evaluate(corpus, tags=not options.no_tags, longest=options.longest, **settings)}
+    settings["target"] = options.target
     if model.task == "rerank":
-        return {"report": model.evaluate(corpus, **how)}
+        return {"report": model.evaluate(corpus, **settings)}
     predicted = model.tag_column(corpus, decode=options.decode or "viterbi", n_threads=options.threads)
     gold = labels_of(corpus, options.target or model.target)
     parts = {"report": model._report(corpus, gold, predicted, options.target, options.label_parts)}
     if options.error_analysis:
         parts["error_analysis"] = model._error_analysis(corpus, gold, predicted)
     if options.calibration:
-        parts["calibration"] = model.reliability(corpus, **how)
+        parts["calibration"] = model.reliability(corpus, **settings)
     _write_errors(options, corpus, model.columns[0], gold, predicted)
     return parts
 
@@ -141,8 +141,8 @@ def _corpora(options: Namespace) -> tuple[Corpus, Corpus]:
     shape = file_shape(options, options.gold, others=[options.predicted])
     gold = read_file(options.gold, shape, options.columns)
     wider = given_shape(options).of(options.predicted, shape)
-    named = options.columns if options.task == "parse" or wider.format != "conll" else None
-    predicted = gold if _is_one(options) else read_file(options.predicted, wider, named)
+    columns = options.columns if options.task == "parse" or wider.format != "conll" else None
+    predicted = gold if _is_one(options) else read_file(options.predicted, wider, columns)
     if not np.array_equal(gold.starts, predicted.starts):
         raise CorpusError(
             predicted.source, None, f"the sentences differ from those of {options.gold}; compare the same sentences"
@@ -161,15 +161,15 @@ def _columns(options: Namespace) -> Parts:
     names, others = list(gold.columns), list(predicted.columns)
     is_conllu = "upos" in names and "feats" in names
     target = options.target or ("upos" if is_conllu else names[-2 if _is_one(options) and len(names) > 1 else -1])
-    own = target if is_conllu or (target in others and others == names and not _is_one(options)) else others[-1]
-    if _is_one(options) and own == target:
+    column = target if is_conllu or (target in others and others == names and not _is_one(options)) else others[-1]
+    if _is_one(options) and column == target:
         raise CorpusError(options.gold, None, f"column {target!r} cannot be compared with itself; give two files")
-    say(f"column {own!r} compared with the gold labels in column {target!r}", options.quiet or options.json)
-    truth, guess = gold.column(target), predicted.column(own)
+    say(f"column {column!r} compared with the gold labels in column {target!r}", options.quiet or options.json)
+    truth, guess = gold.column(target), predicted.column(column)
     parts = PartNames.of_column(target, names, options.label_parts)
     _write_errors(options, gold, "form" if is_conllu else names[0], truth, guess)
-    more = {"error_analysis": error_analysis_of(truth, guess, gold.starts)} if options.error_analysis else {}
-    return {"report": evaluate_columns(truth, guess, gold.starts, parts=parts), **more}
+    extra = {"error_analysis": error_analysis_of(truth, guess, gold.starts)} if options.error_analysis else {}
+    return {"report": evaluate_columns(truth, guess, gold.starts, parts=parts), **extra}
 
 
 def _attachment(options: Namespace) -> Parts:

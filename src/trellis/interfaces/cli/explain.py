@@ -53,9 +53,9 @@ def command(options: Namespace) -> None:
         if options.json:
             show_json(explanation.to_dict(), indent=None)
             continue
-        shown = {"n_labels": options.labels or LABELS, "n_terms": TERMS} if model.task == "tag" else {}
-        shown |= {"n_terms": options.top} if options.top else {}
-        show("\n" * bool(number) + explanation.text(**shown))
+        limits = {"n_labels": options.labels or LABELS, "n_terms": TERMS} if model.task == "tag" else {}
+        limits |= {"n_terms": options.top} if options.top else {}
+        show("\n" * bool(number) + explanation.text(**limits))
 
 
 def sentences_of(model: Any, options: Namespace, *, quiet: bool = False) -> Iterable[Any]:
@@ -87,8 +87,8 @@ def _sentence(model: Any, words: list[str], quiet: bool) -> Any:
         reader = model if model.task == "parse" else tagger_of(model)
         columns = list(reader.columns)
         if model.task != "parse" and reader.model.vocabulary.bag is not None:
-            why = "the model reads attributes; give them as JSON lines with --format jsonl"
-            raise CorpusError("", None, why)
+            reason = "the model reads attributes; give them as JSON lines with --format jsonl"
+            raise CorpusError("", None, reason)
     if blank := next((word for word in words if " " in word.strip()), None):
         say(f"{blank!r} is read as one token; omit the quotes to give one word per token", quiet)
     if len(columns) == 1 and model.task != "parse":
@@ -96,7 +96,7 @@ def _sentence(model: Any, words: list[str], quiet: bool) -> Any:
     fields = [tuple(word.rsplit("/", len(columns) - 1)) for word in words]
     wrong = next((word for word, parts in zip(words, fields, strict=True) if len(parts) != len(columns)), None)
     if wrong is not None:
-        where = "CoNLL-U file" if "upos" in columns else "file"
-        why = f"the model reads {'/'.join(columns)} for every word"
-        raise CorpusError("", None, f"{wrong!r}: {why}; write them in this form, or give a {where} or standard input")
+        kind = "CoNLL-U file" if "upos" in columns else "file"
+        reason = f"the model reads {'/'.join(columns)} for every word"
+        raise CorpusError("", None, f"{wrong!r}: {reason}; write them in this form, or give a {kind} or standard input")
     return fields

@@ -23,13 +23,13 @@ def describe(parser: Parser) -> None:
 
 def command(options: Namespace) -> None:
     """Show all, or one."""
-    both = {**PRESETS, **ARC_PRESETS}
+    presets = {**PRESETS, **ARC_PRESETS}
     if options.name is None:
-        of = {name: "dependency parsing" if name in ARC_PRESETS else "tagging" for name in both}
+        task = {name: "dependency parsing" if name in ARC_PRESETS else "tagging" for name in presets}
         rows = [["preset", "task", "templates", "first templates"]]
-        rows += [[name, of[name], str(len(some)), ", ".join(some[:3])] for name, some in both.items()]
+        rows += [[name, task[name], str(len(lines)), ", ".join(lines[:3])] for name, lines in presets.items()]
         show(align(rows, right=(2,)))
-    elif options.name in both:
-        show("\n".join(both[options.name]))
+    elif options.name in presets:
+        show("\n".join(presets[options.name]))
     else:
-        raise ArgumentError(f"unknown preset {options.name!r}; the presets are {', '.join(both)}")
+        raise ArgumentError(f"unknown preset {options.name!r}; the presets are {', '.join(presets)}")

@@ -100,10 +100,10 @@ def file_shape(options: Namespace, path: str, like: Any = None, others: Iterable
 
     ArgumentError for an option that means nothing in the format of this file, nor in that of the ``others``.
     """
-    known, given = getattr(like, "training_file", None), given_shape(options)
-    shape = given.of(path, known and known.shape)
-    formats = [given.of(other, shape).format for other in (path, *others) if other is not None]
-    given.check_format(message_name(path), *map(str, formats))
+    training_file, shape_of = getattr(like, "training_file", None), given_shape(options)
+    shape = shape_of.of(path, training_file and training_file.shape)
+    formats = [shape_of.of(file, shape).format for file in (path, *others) if file is not None]
+    shape_of.check_format(message_name(path), *map(str, formats))
     return shape
 
 
@@ -118,11 +118,11 @@ def read_for(model: Any, options: Namespace, path: str) -> Corpus:
     return read_file(path, shape, options.columns, getattr(model, "training_file", None))
 
 
-def reject_file_options(options: Namespace, why: str) -> None:
+def reject_file_options(options: Namespace, reason: str) -> None:
     """ArgumentError for file options if no file is read."""
     for name in FILE_OPTIONS:
         if getattr(options, name) is not None:
-            raise ArgumentError(f"{why}; omit --{name}")
+            raise ArgumentError(f"{reason}; omit --{name}")
 
 
 # ------------------------------------------------------------ data of every task
@@ -150,9 +150,9 @@ def training_data(
             first = next(iter(blocks), None)
             if first is None:
                 raise CorpusError(", ".join(paths), None, "no sentences to train on; give at least one")
-            named = list(first.columns)
-            held_out = None if dev is None else read_file(dev, given_shape(options).of(dev, shape), ",".join(named))
-            return blocks, held_out, {"columns": named, **shape._asdict()}
+            fields = list(first.columns)
+            held_out = None if dev is None else read_file(dev, given_shape(options).of(dev, shape), ",".join(fields))
+            return blocks, held_out, {"columns": fields, **shape._asdict()}
         with count_bytes(not options.quiet) as progress:
             corpus = blocks.corpus(progress)
     elif getattr(options, "block", None) is not None:

@@ -58,7 +58,7 @@ def _parts(model: Any) -> dict[str, Any]:
     if model.task == "words":
         model = model.tagger
     if model.task == "parse":
-        return {"labels": list(model.labels), "templates": [str(one) for one in model.vocabulary.templates.all]}
+        return {"labels": list(model.labels), "templates": [str(t) for t in model.vocabulary.templates.all]}
     if model.task != "tag":
         return {}
     chain = model.model
@@ -83,16 +83,16 @@ def facts_text(facts: dict[str, Any], n_epochs: int | None) -> str:
     if facts.get("bytes"):
         rows["size"] = f"{facts['bytes'] / 1e6:.1f} MB"
     wrap = TextWrapper(100, subsequent_indent=" " * 14, break_on_hyphens=False, break_long_words=False)
-    shown = ((name, f"{value:,}" if type(value) is int else f"{value}") for name, value in rows.items())
-    parts = ["\n".join(wrap.fill(f"{name:13} {value}") for name, value in shown)]
+    pairs = ((name, f"{value:,}" if type(value) is int else f"{value}") for name, value in rows.items())
+    parts = ["\n".join(wrap.fill(f"{name:13} {value}") for name, value in pairs)]
     if facts["top_features"]:
         terms = [(f"{term['weight']:.3f}", term["label"] or "-", term["feature"]) for term in facts["top_features"]]
         parts.append("largest weights\n" + align([("weight", "label", "feature"), *terms], right=[0]))
     if history := training.get("history"):
-        kept = history if n_epochs is None else history[-n_epochs:]
+        epochs = history if n_epochs is None else history[-n_epochs:]
         title = "training history"
-        title += "" if len(kept) == len(history) else f", last {len(kept)} of {len(history)} epochs"
-        parts.append("\n".join((title, *(Event(**entry).text() for entry in kept))))
+        title += "" if len(epochs) == len(history) else f", last {len(epochs)} of {len(history)} epochs"
+        parts.append("\n".join((title, *(Event(**entry).text() for entry in epochs))))
     return "\n\n".join(parts)
 
 
@@ -114,6 +114,6 @@ def _rows(facts: dict[str, Any], training: dict[str, Any]) -> dict[str, str]:
         skipped = training.get("segments", {}).get("sentences_left_out")
         rows["segments"] = f"at most {longest} tokens" + (f"; {skipped} sentences skipped" if skipped else "")
     if templates := facts.get("templates"):
-        counted = [f"{text} ({n} times)" if n > 1 else text for text, n in Counter(templates).items()]
-        rows["templates"] = f"{len(templates)}: {'; '.join(counted)}"
+        lines = [f"{text} ({n} times)" if n > 1 else text for text, n in Counter(templates).items()]
+        rows["templates"] = f"{len(templates)}: {'; '.join(lines)}"
     return {name: text for name, text in rows.items() if text is not None}

@@ -65,7 +65,7 @@ def parsers_of(name: str) -> dict[str, Parser]:
 def run(arguments: Sequence[str], begin: Callable[[], object] = lambda: None) -> NoReturn:
     """Run one command line and exit with its code; ``begin`` is called when everything has been imported."""
     parser: Parser | None = None
-    with reporting_errors(lambda why: why if parser is None else parser.in_its_words(why)):
+    with reporting_errors(lambda reason: reason if parser is None else parser.in_its_words(reason)):
         name, *words = arguments or [""]
         if name not in COMMANDS:
             _run_without_command(arguments)
@@ -80,8 +80,8 @@ def _run_without_command(arguments: Sequence[str]) -> NoReturn:
     """Help, the version, or a mistake."""
     parser = Parser("trellis", "Structured prediction: taggers, parsers, segmenters and rerankers.")
     parser.usage = "trellis COMMAND ..."
-    listed = "\n".join(f"  {name:16}  {summary}" for name, summary in COMMANDS.items())
-    parser.more = lambda: f"commands:\n{listed}\n\nRun trellis COMMAND --help for the options of a command."
+    summaries = "\n".join(f"  {name:16}  {summary}" for name, summary in COMMANDS.items())
+    parser.more = lambda: f"commands:\n{summaries}\n\nRun trellis COMMAND --help for the options of a command."
     version = f"trellis {trellis.__version__}"
     parser.add_argument("--version", "-V", action="version", version=version, help="show the version and exit")
     if not arguments:
@@ -102,8 +102,8 @@ def buffer_output() -> None:
 
 
 @contextmanager
-def reporting_errors(worded: Callable[[str], str] = str) -> Iterator[None]:
-    """Run a command in the block; user errors are reported in one line, with the wording of ``worded``."""
+def reporting_errors(in_words: Callable[[str], str] = str) -> Iterator[None]:
+    """Run a command in the block; user errors are reported in one line, with the wording of ``in_words``."""
     if sys.stderr is None:  # standard error is closed: print would use standard output
         sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -115,7 +115,7 @@ def reporting_errors(worded: Callable[[str], str] = str) -> Iterator[None]:
             if sys.stdout is not None:
                 sys.stdout.flush()
     except TrellisError as error:
-        _leave(worded(str(error)), USER_ERROR)
+        _leave(in_words(str(error)), USER_ERROR)
     except BrokenPipeError:
         # The reader closed the pipe. Nothing must be flushed into it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -123,8 +123,8 @@ def reporting_errors(worded: Callable[[str], str] = str) -> Iterator[None]:
     except OSError as error:
         if sys.stdout is not None:  # unwritten output must not be flushed again at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        why = ": ".join(file_reason(error.filename, error)) if error.filename else error.strerror or str(error)
-        _leave(why, USER_ERROR)
+        reason = ": ".join(file_reason(error.filename, error)) if error.filename else error.strerror or str(error)
+        _leave(reason, USER_ERROR)
     except MemoryError:
         _leave(
             "not enough memory; train with --min-count or --pairs seen, or predict with a smaller --kbest", USER_ERROR
@@ -134,6 +134,6 @@ def reporting_errors(worded: Callable[[str], str] = str) -> Iterator[None]:
         _leave("interrupted", INTERRUPTED)
 
 
-def _leave(why: str, code: int) -> NoReturn:
-    print(f"trellis: {printable(' '.join(why.splitlines()))}", file=sys.stderr)
+def _leave(reason: str, code: int) -> NoReturn:
+    print(f"trellis: {printable(' '.join(reason.splitlines()))}", file=sys.stderr)
     sys.exit(code)

@@ -26,8 +26,8 @@ _PLACES: dict[Any, str] = {None: "{}", "?": "[{}]", "+": "{} ...", "*": "[{} ...
 class Parser(argparse.ArgumentParser):
     """A parser that raises trellis exceptions, and shows defaults in its help."""
 
-    def __init__(self, name: str, about: str, words: Sequence[str] = ()) -> None:
-        super().__init__(name, description=about.strip(), formatter_class=_Help, allow_abbrev=False)
+    def __init__(self, name: str, summary: str, words: Sequence[str] = ()) -> None:
+        super().__init__(name, description=summary.strip(), formatter_class=_Help, allow_abbrev=False)
         self.words = words  # of the command line, for commands whose options depend on one of them
         self.mixed = False  # whether options may stand between the words of one list
         self.more: Callable[[], str] = str  # end of the help text, created on demand
@@ -35,22 +35,22 @@ class Parser(argparse.ArgumentParser):
         self.takes: Sequence[str] = ()  # tasks of the models that the command takes; empty: all
         self.tasks_of: dict[str, Sequence[str]] = {}  # tasks that an option is for, if not for all
 
-    def add_argument(self, *names: str, tasks: Sequence[str] = (), **more: Any) -> argparse.Action:
+    def add_argument(self, *names: str, tasks: Sequence[str] = (), **settings: Any) -> argparse.Action:
         """Add an option; ``tasks`` restricts it to models of these tasks."""
-        action = super().add_argument(*names, **more)
+        action = super().add_argument(*names, **settings)
         if tasks:
             self.tasks_of[action.dest] = tasks
         return action
 
-    def share(self, *names: str, **more: Any) -> None:
-        """Add shared options; ``more`` are keyword arguments of this command."""
+    def share(self, *names: str, **settings: Any) -> None:
+        """Add shared options; ``settings`` are keyword arguments of this command."""
         for name in names:
-            self.add_argument(f"--{name}", *SHORT.get(name, ()), **{**SHARED[name], **more})
+            self.add_argument(f"--{name}", *SHORT.get(name, ()), **{**SHARED[name], **settings})
 
-    def take(self, *tasks: str, **more: Any) -> None:
+    def take(self, *tasks: str, **settings: Any) -> None:
         """Add ``--model``, a model of one of these tasks (none: of any)."""
         self.takes = tasks
-        self.share("model", **more)
+        self.share("model", **settings)
 
     def share_file_options(self) -> None:
         """Add the options that say how a file is laid out."""
@@ -96,14 +96,14 @@ class Parser(argparse.ArgumentParser):
 
     def _check_known(self, arguments: Sequence[str]) -> None:
         """ArgumentError for an unknown option, with a suggestion."""
-        known = self._option_string_actions
+        actions = self._option_string_actions
         for word in arguments:
             option = word.split("=")[0]
             if word == "--":
                 return
-            if not option.startswith("--") or option in known:
+            if not option.startswith("--") or option in actions:
                 continue
-            self.error(f"unknown option {option}{self._owner(option) or meant(option, known)}")
+            self.error(f"unknown option {option}{self._owner(option) or meant(option, actions)}")
 
     def _owner(self, option: str) -> str:
         """The tasks or the learners that have an option."""
@@ -133,9 +133,9 @@ class Parser(argparse.ArgumentParser):
         def other(match: re.Match[str]) -> str:
             return f"combined with {actions.get(match[1], match[1])}"
 
-        worded = re.sub(r"combined with ([a-z_]+)", other, re.sub(argument, option, message))
-        first, _, rest = worded.partition(" ")
-        return f"{actions[first]} {rest}" if first in actions and rest.startswith(VERBS) else worded
+        text = re.sub(r"combined with ([a-z_]+)", other, re.sub(argument, option, message))
+        first, _, rest = text.partition(" ")
+        return f"{actions[first]} {rest}" if first in actions and rest.startswith(VERBS) else text
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Print help or the version; argparse would ignore a full disk."""
@@ -147,11 +147,11 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
 
-def meant(word: str, known: Iterable[str]) -> str:
+def meant(word: str, choices: Iterable[str]) -> str:
     """A "did you mean" question with the most similar known word; empty if none is similar."""
     from difflib import get_close_matches
 
-    return next((f" (did you mean `{close}`?)" for close in get_close_matches(word, known, 1, CLOSE)), "")
+    return next((f" (did you mean `{close}`?)" for close in get_close_matches(word, choices, 1, CLOSE)), "")
 
 
 def _learners_with(parameter: str) -> list[str]:

@@ -74,7 +74,7 @@ def check_outputs(outputs: Mapping[str, str], inputs: Sequence[Any]) -> None:
 
     ``outputs`` are paths by the names of their options, ``inputs`` paths or lists of paths.
     """
-    read = [path for one in inputs for path in ([one] if isinstance(one, str) else one)]
+    read = [path for paths in inputs for path in ([paths] if isinstance(paths, str) else paths)]
     for option, path in outputs.items():
         target, is_model = Path(path), option in ("model", "checkpoint")
         if path == STANDARD_STREAM or (not is_model and (target.is_char_device() or target.is_fifo())):
@@ -117,8 +117,8 @@ def write_mistakes(
     for t in tokens:
         i = bisect_right(starts, t) - 1
         begin, end = starts[i : i + 2]
-        before, after = words[max(begin, t - AROUND) : t], words[t + 1 : min(end, t + 1 + AROUND)]
-        around = " ".join([*before, f"[{words[t]}]", *after])
+        left, right = words[max(begin, t - AROUND) : t], words[t + 1 : min(end, t + 1 + AROUND)]
+        around = " ".join([*left, f"[{words[t]}]", *right])
         fields = [str(i + 1), str(t - begin + 1), words[t], *(value[t] for value in values), around]
         lines.append("\t".join(map(one_field, fields)))
     with writing(path) as file:

@@ -50,7 +50,7 @@ class Files:
     options: Namespace
     model: Any
     shape: FileShape
-    wanted: FileShape  # of the output
+    output_shape: FileShape  # of the output
     count: Callable[[int], None]  # called with the number of tokens done
     brackets: bool  # whether the input is a file of trees in brackets
     group: int | None = None  # the only row group to predict; its table is stored
@@ -65,8 +65,8 @@ class Files:
     def keeps_table(self) -> bool:
         """Whether a table is written in its own format with all other columns."""
         options, format = self.options, self.shape.format
-        apart = options.text or options.json or options.columns is not None or self.shape.sentence is not None
-        return not apart and format in TABLES and self.wanted.format == format
+        changes = options.text or options.json or options.columns is not None or self.shape.sentence is not None
+        return not changes and format in TABLES and self.output_shape.format == format
 
     @property
     def n_groups(self) -> int:
@@ -81,8 +81,8 @@ class Files:
     def layout(self) -> Layout | None:
         """That of a file of columns, which is read piece by piece; None of other input."""
         shape, columns = self.shape, self.options.columns
-        chosen = shape.format == "conllu" and columns is not None
-        if self.options.text or self.model.task == "trees" or shape.format not in STREAMED or chosen:
+        is_selected = shape.format == "conllu" and columns is not None
+        if self.options.text or self.model.task == "trees" or shape.format not in STREAMED or is_selected:
             return None
         return shape.layout(columns, self.model.training_file)
 
@@ -122,7 +122,7 @@ class Files:
         """Write every piece with its predicted columns, in the format of the output."""
         from trellis.corpus.write import format_text, write
 
-        output, shape = self.options.output, self.wanted
+        output, shape = self.options.output, self.output_shape
         self.check_place(column, "choose another format by the extension of --output")
         if self.group is not None:
             self.table = self._predicted_group(predicted, self.group)
@@ -132,8 +132,8 @@ class Files:
             layout = Layout(tabs=bool(shape.tabs), sentence=shape.sentence)
             self.write_texts(lambda corpus: format_text(predicted(corpus), str(shape.format), layout))
         elif pieces := list(map(predicted, self.corpora())):
-            whole = sum(pieces[1:], pieces[0])
-            write(whole, output or STANDARD_STREAM, format=shape.format, sentence=shape.sentence)
+            joined = sum(pieces[1:], pieces[0])
+            write(joined, output or STANDARD_STREAM, format=shape.format, sentence=shape.sentence)
         else:
             self.write([])
 
@@ -147,14 +147,14 @@ class Files:
             return out
 
         source, format = self.options.source, str(self.shape.format)
-        alone = format != "parquet" or self.whole
-        table, first_row = read_group(source, format, None if alone else group)
-        known = None if self.options.tagger else getattr(self.model, "training_file", None)
-        return with_columns(table, predicted_columns(table, counted, known and known.inputs, source, first_row))
+        single = format != "parquet" or self.whole
+        table, first_row = read_group(source, format, None if single else group)
+        file = None if self.options.tagger else getattr(self.model, "training_file", None)
+        return with_columns(table, predicted_columns(table, counted, file and file.inputs, source, first_row))
 
     def check_place(self, column: str, instead: str) -> None:
         """ArgumentError if the output format cannot contain a column. ``instead`` is the advice in the message."""
-        format = self.wanted.format
+        format = self.output_shape.format
         if format == "conllu" and not set(columns_named(column, CONLLU_NAMES)) <= set(CONLLU_NAMES):
             raise ArgumentError(f"CoNLL-U has no column {column!r}; {instead}")
         if format in TABLES and self.options.output in (None, STANDARD_STREAM):
@@ -174,7 +174,7 @@ class Files:
             return corpus
 
         layout = self.layout
-        if layout is None or self.wanted != self.shape:
+        if layout is None or self.output_shape != self.shape:
             self.write_corpus(labelled, tagger.target)
             return
         if self.whole:
@@ -235,10 +235,10 @@ def _check_gold(corpus: Corpus, tagger: Any, last: bool) -> None:
     """Warn if the column read as gold labels looks like something else, such as the second word of a line of text."""
     column = corpus.columns.get(tagger.target)
     if isinstance(column, Column) and not set(column.values) & set(tagger.labels):
-        which = "the last column" if last else f"column {list(corpus.columns).index(tagger.target) + 1}"
+        column_text = "the last column" if last else f"column {list(corpus.columns).index(tagger.target) + 1}"
         say(
-            f"trellis: {corpus.source}: {which} is read as gold labels ({tagger.target}), but has none "
-            "of the model's labels; give the columns with --columns, or tag running text with --text"
+            f"trellis: {corpus.source}: {column_text} is read as gold labels ({tagger.target}), but has none "
+            "of the model's labels; give the columns with --columns, or tag raw text with --text"
         )
 
 
@@ -253,11 +253,11 @@ def send(out: BinaryIO) -> None:
         out.flush()
 
 
-# ------------------------------------------------------------ running text
+# ------------------------------------------------------------ raw text
 
 
 def text_pieces(options: Namespace, *, whole: bool = False) -> Iterator[TextPiece]:
-    """The sentences of running text, as many at once as are there; or all, for a model that looks at documents."""
+    """The sentences of raw text, as many at once as are there; or all, for a model that looks at documents."""
     by_line = options.lines or options.words
     split = _words if options.words else partial(tokenize, lines=by_line)
     rest, base, enough = "", 0, 0
@@ -317,8 +317,8 @@ def _decoded(path: str, lenient: bool | None = None) -> Iterator[str]:
                 text = decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
                 line += error.object.count(b"\n", 0, error.start)
-                why = NOT_UTF8 if lenient is None else f"{NOT_UTF8}, or give --lenient"
-                raise CorpusError(message_name(path), line, why) from None
+                reason = NOT_UTF8 if lenient is None else f"{NOT_UTF8}, or give --lenient"
+                raise CorpusError(message_name(path), line, reason) from None
             if text:
                 yield text
             line += text.count("\n")

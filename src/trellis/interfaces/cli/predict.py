@@ -1,10 +1,10 @@
-"""Predict with a model of any task: tag, parse or segment a file, standard input or running text.
+"""Predict with a model of any task: tag, parse or segment a file, standard input or raw text.
 
 Taggers and rerankers: column files get one more column; in CoNLL-U, JSON lines and tables the target column is
 filled in. Columns are identified by position, as in the training file, with or without the target column.
 Dependency parsers fill in the columns head and deprel. Constituency parsers write bracketed trees, one per line; they
 read columns (word, or word and tag), or the words and tags of trees (.trees, .mrg). Word segmenters read text in UTF-8
-and write it with spaces between words. Standard input is processed as it arrives. Running text (--text) is first split
+and write it with spaces between words. Standard input is processed as it arrives. Raw text (--text) is first split
 into sentences and tokens. Several files are written into a folder under their own names; existing outputs are skipped.
 
 examples:
@@ -41,7 +41,7 @@ from trellis.tasks.tagging.builtin import MODELS, PREFIX
 
 DEFAULT = "builtin:truecase"
 TREE = "tree"  # the column of constituency trees in tables
-WITH_WORDS = ("tag", "rerank", "parse", "trees")  # tasks of running text
+WITH_WORDS = ("tag", "rerank", "parse", "trees")  # tasks of raw text
 _INNER_SPACE = re.compile(r"\S[^\S\n]+\S")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
@@ -61,8 +61,8 @@ def describe(parser: Parser) -> None:
         help="output file, in the format of its extension; with several input files FOLDER/",
     )
     parser.outputs = ()  # checked by the command, as it may be a folder
-    add("--text", action="store_true", tasks=WITH_WORDS, help="running text, split into sentences and words")
-    add("--lines", action="store_true", tasks=WITH_WORDS, help="running text, one sentence per line")
+    add("--text", action="store_true", tasks=WITH_WORDS, help="raw text, split into sentences and words")
+    add("--lines", action="store_true", tasks=WITH_WORDS, help="raw text, one sentence per line")
     add("--words", action="store_true", tasks=WITH_WORDS, help="one sentence per line, tokens separated by spaces")
     inline = "with --text: write one sentence per line, with inline labels"
     add("--inline", action="store_true", tasks=("tag",), help=inline)
@@ -72,10 +72,10 @@ def describe(parser: Parser) -> None:
         metavar="K",
         help="number of best outputs, with scores; with --json, --crf-test or constituency parsers",
     )
-    sure = "probability of each predicted label, as an extra column; with --json also of arcs"
-    add("--confidence", action="store_true", tasks=("tag", "parse"), help=sure)
-    every = "probabilities of all labels, one column each: LABEL/0.98"
-    add("--all-labels", action="store_true", tasks=("tag",), help=every)
+    confidence_help = "probability of each predicted label, as an extra column; with --json also of arcs"
+    add("--confidence", action="store_true", tasks=("tag", "parse"), help=confidence_help)
+    all_labels_help = "probabilities of all labels, one column each: LABEL/0.98"
+    add("--all-labels", action="store_true", tasks=("tag",), help=all_labels_help)
     crf_test = "output in the layout of crf_test of CRF++; --confidence is its -v1, --all-labels its -v2"
     add("--crf-test", action="store_true", tasks=("tag",), help=crf_test)
     parser.share("decode", "scheme", "tagger", "no-tags", "threads", "quiet")
@@ -100,8 +100,8 @@ def command(options: Namespace) -> None:
     check_outputs({} if options.output is None else {"output": options.output}, read)
     model = open_model(options)
     # No progress if results are shown on the same terminal.
-    shown = not options.quiet and (options.output is not None or not standard_output().isatty())
-    with count_tokens(shown) as count:
+    progress = not options.quiet and (options.output is not None or not standard_output().isatty())
+    with count_tokens(progress) as count:
         predict(model, options, files_of(model, options, count))
 
 
@@ -123,10 +123,10 @@ def files_of(model: Any, options: Namespace, count: Callable[[int], None] = lamb
         reject_file_options(options, "a word segmenter reads text without columns")
         return Files(options, model, FileShape(), FileShape(), count, False)
     if options.text:
-        reject_file_options(options, "--text: running text has no columns")
+        reject_file_options(options, "--text: raw text has no columns")
         columns = () if model.task == "trees" else tagger_of(model).columns
         if len(columns) > 1 and options.tagger is None:
-            raise ArgumentError(f"--text: the model reads {', '.join(columns)}; running text has only words")
+            raise ArgumentError(f"--text: the model reads {', '.join(columns)}; raw text has only words")
     is_file = model.task == "trees" and not options.text and options.format is None
     brackets = is_file and extension(options.source) in BRACKETS
     if model.task == "trees" and not brackets and options.lenient:
@@ -145,7 +145,7 @@ def predict(model: Any, options: Namespace, files: Files) -> None:
 
 def _tag(model: Any, options: Namespace, files: Files) -> None:
     """Labels of a tagger or a reranker."""
-    check_layout(options, files.wanted.format)
+    check_layout(options, files.output_shape.format)
     if options.json and not (options.text and options.kbest is None and model.task == "tag"):
         files.write_texts(partial(_json_lines, model, options))
         return
@@ -163,7 +163,7 @@ def _parse(model: Any, options: Namespace, files: Files) -> None:
     if options.confidence:
         raise ArgumentError("--confidence requires --json with a dependency parser")
     if options.text and options.output in (None, STANDARD_STREAM):
-        files.wanted = files.wanted._replace(format="conllu")
+        files.output_shape = files.output_shape._replace(format="conllu")
     files.write_corpus(lambda corpus: model.predict_corpus(tag(corpus), n_threads=options.threads), "head")
 
 
@@ -213,7 +213,7 @@ def _json_lines(model: Any, options: Namespace, corpus: Corpus) -> str:
     names = [name for name in columns if not isinstance(corpus.columns.get(name), (BagColumn, type(None)))]
     rows = zip(*map(corpus.sentences, names), strict=True) if names else [()] * len(corpus)
     inputs = (dict(zip(names, row, strict=True)) for row in rows)
-    return json_lines({**known, **record} for known, record in zip(inputs, records, strict=True))
+    return json_lines({**fields, **record} for fields, record in zip(inputs, records, strict=True))
 
 
 def _record(output: Any) -> dict[str, Any]:
@@ -234,10 +234,10 @@ def _segment(segmenter: Any, options: Namespace) -> None:
             content = text.encode("utf-8", "surrogateescape")
             if not warned and (space := _INNER_SPACE.search(text)):
                 warned, at = True, line + text.count("\n", 0, space.start())
-                why = "the model always splits words at spaces, so scores on this text are too high"
-                say(f"{source}:{at}: the text already has spaces: {why}", options.quiet)
+                reason = "the model always splits words at spaces, so scores on this text are too high"
+                say(f"{source}:{at}: the text already has spaces: {reason}", options.quiet)
             line += text.count("\n")
-            n_skipped += sum(_NOT_UTF8.search(one) is not None for one in text.split("\n")) if options.lenient else 0
+            n_skipped += sum(_NOT_UTF8.search(row) is not None for row in text.split("\n")) if options.lenient else 0
             if options.json:
                 out.write(_segmented_lines(segmenter, options, content.decode("utf-8", "replace")).encode())
             else:

@@ -34,22 +34,22 @@ def say(line: str, quiet: bool = False) -> None:
 
 
 @contextmanager
-def watch_epochs(quiet: bool, what: str = "training") -> Iterator[Observer | None]:
+def watch_epochs(quiet: bool, action: str = "training") -> Iterator[Observer | None]:
     """Observer that reports finished epochs; warnings of the library are shown, too.
 
     On a terminal in one line; elsewhere the first ones, then one every few seconds, and the last: a log stays short.
     """
-    n_said, due, waiting, spent = 0, 0.0, "", list[float]()
+    n_said, due, waiting, seconds = 0, 0.0, "", list[float]()
 
     def observe(event: Event) -> None:
         nonlocal n_said, due, waiting
-        waiting = f"{what}: {event.text()}"
+        waiting = f"{action}: {event.text()}"
         if on_terminal:
             if event.seconds:
-                spent.append(event.seconds)
+                seconds.append(event.seconds)
                 waiting += f", {event.tokens / event.seconds:,.0f} {event.unit}/s"
-            if spent and event.objective is None:  # an objective may converge long before the last epoch
-                left = round((event.epochs - event.epoch) * sum(spent) / len(spent))
+            if seconds and event.objective is None:  # an objective may converge long before the last epoch
+                left = round((event.epochs - event.epoch) * sum(seconds) / len(seconds))
                 waiting += f", {left // 60}:{left % 60:02} left"
             write_over(waiting)
         elif n_said < FIRST_LINES or time.monotonic() >= due:
@@ -58,7 +58,7 @@ def watch_epochs(quiet: bool, what: str = "training") -> Iterator[Observer | Non
 
     on_terminal = not quiet and sys.stderr.isatty()
     if on_terminal:
-        write_over(f"{what}: extracting features")
+        write_over(f"{action}: extracting features")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", TrellisWarning)
@@ -72,7 +72,7 @@ def watch_epochs(quiet: bool, what: str = "training") -> Iterator[Observer | Non
 
 
 @contextmanager
-def count_tokens(shown: bool) -> Iterator[Callable[[int], None]]:
+def count_tokens(visible: bool) -> Iterator[Callable[[int], None]]:
     """A function to be called with the number of tokens done; their sum and speed are shown on a terminal."""
     done, begun, due = 0, time.monotonic(), 0.0
 
@@ -84,20 +84,20 @@ def count_tokens(shown: bool) -> Iterator[Callable[[int], None]]:
             due = now + SECONDS
             step(f"predicting: {done:,} tokens, {done / max(now - begun, 1e-9):,.0f} tokens/s")
 
-    with show_steps(shown) as step:
+    with show_steps(visible) as step:
         yield add
 
 
 @contextmanager
-def count_bytes(shown: bool) -> Iterator[Callable[[int, int], None]]:
+def count_bytes(visible: bool) -> Iterator[Callable[[int, int], None]]:
     """A function to be called with the bytes read so far and those of all files; both are shown on a terminal."""
-    begun = time.monotonic()
+    start = time.monotonic()
 
-    def show(done: int, total: int) -> None:
-        left = round((time.monotonic() - begun) * (total - done) / done) if done else 0
-        step(f"reading: {done / 1e6:,.0f} of {total / 1e6:,.0f} MB, {left // 60}:{left % 60:02} left")
+    def show(n_bytes: int, total: int) -> None:
+        left = round((time.monotonic() - start) * (total - n_bytes) / n_bytes) if n_bytes else 0
+        step(f"reading: {n_bytes / 1e6:,.0f} of {total / 1e6:,.0f} MB, {left // 60}:{left % 60:02} left")
 
-    with show_steps(shown) as step:
+    with show_steps(visible) as step:
         yield show
 
 
@@ -107,18 +107,18 @@ def count_files(sizes: dict[str, int], quiet: bool) -> Iterator[Callable[[str], 
 
     On a terminal in one line; elsewhere the first ones, then one every few seconds, and the last.
     """
-    done, n_bytes, begun = 0, 0, time.monotonic()
+    n_files, n_bytes, start = 0, 0, time.monotonic()
     n_said, due = 0, 0.0
 
     def add(name: str) -> None:
-        nonlocal done, n_bytes, n_said, due
-        done, n_bytes = done + 1, n_bytes + sizes[name]
+        nonlocal n_files, n_bytes, n_said, due
+        n_files, n_bytes = n_files + 1, n_bytes + sizes[name]
         now = time.monotonic()
-        left = round((now - begun) * (total - n_bytes) / max(1, n_bytes))
-        text = f"predicting: {done:,} of {len(sizes):,} files, {left // 60}:{left % 60:02} left"
+        left = round((now - start) * (total - n_bytes) / max(1, n_bytes))
+        text = f"predicting: {n_files:,} of {len(sizes):,} files, {left // 60}:{left % 60:02} left"
         if on_terminal:
             write_over(text)
-        elif not quiet and (n_said < FIRST_LINES or now >= due or done == len(sizes)):
+        elif not quiet and (n_said < FIRST_LINES or now >= due or n_files == len(sizes)):
             say(text)
             n_said, due = n_said + 1, now + LINE_SECONDS
 
@@ -126,14 +126,14 @@ def count_files(sizes: dict[str, int], quiet: bool) -> Iterator[Callable[[str], 
     try:
         yield add
     finally:
-        if on_terminal and done:
+        if on_terminal and n_files:
             print(file=sys.stderr)
 
 
 @contextmanager
-def show_steps(shown: bool = True) -> Iterator[Callable[[str], None]]:
+def show_steps(visible: bool = True) -> Iterator[Callable[[str], None]]:
     """Make a function that shows the current step of a long command on a terminal; the line is erased at the end."""
-    if not (shown and sys.stderr.isatty()):
+    if not (visible and sys.stderr.isatty()):
         yield lambda text: None
         return
     try:

@@ -37,8 +37,8 @@ def command(options: Namespace) -> None:
         raise ArgumentError(f"{options.output}: the report is HTML; the name must end in .html")
     tagger = open_model(options)
     corpus = read_for(tagger, options, options.source)
-    how = {"decode": options.decode or "viterbi", "n_threads": options.threads}
-    errors = find_errors(tagger, corpus, target=options.target, **how)
+    settings = {"decode": options.decode or "viterbi", "n_threads": options.threads}
+    errors = find_errors(tagger, corpus, target=options.target, **settings)
     page = errors.to_html(options.title or f"{errors.target}: {options.model} on {options.source}")
     with writing(options.output) as out:
         out.write(page.encode())

@@ -1,4 +1,4 @@
-"""Serve models over HTTP: JSON in, JSON out, with an OpenAPI description at /docs.
+"""Serve models over HTTP: JSON in, JSON out; description at /docs, as OpenAPI at /openapi.json.
 
 The name of a model is its file name without the extension. SIGHUP reloads all model files, --watch those that changed;
 requests are served meanwhile. SIGTERM and Ctrl-C wait for running requests, for at most --max-seconds.
@@ -64,7 +64,7 @@ def command(options: Namespace) -> None:
     def told(host: str, port: int) -> None:
         say(f"serving {names} at http://{host}:{port}/docs", options.quiet)
 
-    run(app, models, options.host, options.port, watch=options.watch, told=told)
+    run(app, models, options.host, options.port, watch=options.watch, on_start=told)
 
 
 class _Lines(logging.Formatter):

@@ -82,7 +82,7 @@ def command(options: Namespace) -> None:
             webbrowser.open(f"http://{host}:{port}/studio/")
 
     try:
-        run(app, models, "127.0.0.1", options.port, watch=True, told=told)
+        run(app, models, "127.0.0.1", options.port, watch=True, on_start=told)
     finally:
         if book is not None:
             book.close()

@@ -1,4 +1,4 @@
-"""Labels of taggers and rerankers: as columns, as JSON records, in running text, and in the layout of crf_test."""
+"""Labels of taggers and rerankers: as columns, as JSON records, in raw text, and in the layout of crf_test."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from trellis.interfaces.cli.pieces import Files, json_lines, text_pieces
 
 def check_layout(options: Namespace, format: str | None) -> None:
     """ArgumentError for incompatible options."""
-    sure = options.confidence or options.all_labels
-    if options.kbest is not None and (options.decode == "posterior" or (sure and not options.crf_test)):
+    probabilities = options.confidence or options.all_labels
+    if options.kbest is not None and (options.decode == "posterior" or (probabilities and not options.crf_test)):
         raise ArgumentError("--kbest cannot be combined with --decode and --confidence")
     if options.crf_test and (options.json or options.inline or options.decode is not None):
         raise ArgumentError("--crf-test cannot be combined with --json, --inline and --decode")
-    if options.inline and (not options.text or options.json or sure or options.kbest is not None):
+    if options.inline and (not options.text or options.json or probabilities or options.kbest is not None):
         raise ArgumentError("--inline requires --text, and cannot be combined with another output layout")
     if options.text and options.json and options.all_labels:
         raise ArgumentError("--all-labels cannot be combined with --text and --json")
     if options.json:
         return
-    for option, chosen in {"--confidence": sure, "--crf-test": options.crf_test}.items():
-        if chosen and format != "conll":
+    for option, value in {"--confidence": probabilities, "--crf-test": options.crf_test}.items():
+        if value and format != "conll":
             raise ArgumentError(f"{option} is not supported in the format {format}; give --json, or write columns")
 
 
@@ -51,13 +51,13 @@ def write_labels(model: Any, options: Namespace, files: Files) -> None:
         files.write_labels(columns, 1 if model.task == "rerank" else thread_count(options.threads))
 
 
-def _labelled_texts(options: Namespace, tagger: Any, whole: bool) -> Iterator[tuple[bytes, int]]:
-    """Running text with its labels, inline or as JSON lines, and the number of words of each piece."""
+def _labelled_texts(options: Namespace, tagger: Any, at_once: bool) -> Iterator[tuple[bytes, int]]:
+    """Raw text with its labels, inline or as JSON lines, and the number of words of each piece."""
     from trellis.tasks.tagging.text import tag_sentences
 
-    how: dict[str, Any] = {"decode": options.decode or "viterbi", "n_threads": options.threads}
-    for base, text, sentences in text_pieces(options, whole=whole):
-        tagged = tag_sentences(tagger, text, sentences, confidence=options.confidence, **how)
+    settings: dict[str, Any] = {"decode": options.decode or "viterbi", "n_threads": options.threads}
+    for base, text, sentences in text_pieces(options, whole=at_once):
+        tagged = tag_sentences(tagger, text, sentences, confidence=options.confidence, **settings)
         lines = json_lines(tagged.to_dicts(offset=base)) if options.json else f"{tagged}\n"
         yield lines.encode(), sum(map(len, sentences))
 
@@ -72,10 +72,10 @@ def _sure_columns(tagger: Any, corpus: Corpus, options: Namespace, n_threads: in
     return columns
 
 
-def _texts(probabilities: Any, before: str) -> Column:
+def _texts(probabilities: Any, prefix: str) -> Column:
     """Probabilities as a column, each with the same text before it."""
     rounded, codes = np.unique(np.round(probabilities, 6), return_inverse=True)
-    return Column(codes.astype(np.int32), Strings.of([f"{before}{share:.6f}" for share in rounded.tolist()]))
+    return Column(codes.astype(np.int32), Strings.of([f"{prefix}{share:.6f}" for share in rounded.tolist()]))
 
 
 def tag_records(tagger: Any, corpus: Corpus, options: Namespace) -> Iterator[dict[str, Any]]:
@@ -115,9 +115,9 @@ def _crf_test_lines(tagger: Any, corpus: Corpus, options: Namespace) -> Iterator
     fields = [column.tolist() for column in corpus.columns.values() if isinstance(column, Column)]
     rows = list(zip(*fields, strict=True))
     lists = tagger.kbest_batch(corpus, options.kbest or 1, n_threads=n_threads)
-    sure = options.confidence or options.all_labels
-    posteriors = tagger.marginals_batch(corpus, n_threads=n_threads) if sure else None
-    log_z = tagger.log_partition_batch(corpus, n_threads=n_threads) if sure or options.kbest else None
+    probabilities = options.confidence or options.all_labels
+    posteriors = tagger.marginals_batch(corpus, n_threads=n_threads) if probabilities else None
+    log_z = tagger.log_partition_batch(corpus, n_threads=n_threads) if probabilities or options.kbest else None
     begin = 0
     for i, paths in enumerate(lists):
         for rank, (labels, score) in enumerate(paths):
@@ -130,7 +130,7 @@ def _crf_test_lines(tagger: Any, corpus: Corpus, options: Namespace) -> Iterator
                     node = posteriors[i].node[t]
                     row[-1] = f"{label}/{node[number[label]]:.6f}"
                     if options.all_labels:
-                        row += [f"{other}/{node[number[other]]:.6f}" for other in order]
+                        row += [f"{label_name}/{node[number[label_name]]:.6f}" for label_name in order]
                 yield "\t".join(row)
             yield ""
         begin += len(paths[0][0])

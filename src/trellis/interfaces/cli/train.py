@@ -70,7 +70,7 @@ def describe(parser: Parser) -> None:
 
 def command(options: Namespace) -> None:
     """Train a model and write it to a file."""
-    begun, task = time.perf_counter(), options.task
+    start, task = time.perf_counter(), options.task
     if options.plot is not None:
         check_picture(options.plot)
     values = training_options(options, task)
@@ -91,7 +91,7 @@ def command(options: Namespace) -> None:
     say(f"{options.model}: {model}, {n_bytes / 1e6:.1f} MB", options.quiet)
     if options.json:
         record = {name: model.training[name] for name in ("skipped", "lists", "history") if name in model.training}
-        seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - start
         show_json({"model": options.model, **model.summary(), "bytes": n_bytes, "seconds": seconds, **record})
 
 
@@ -109,11 +109,11 @@ def _workers(options: Namespace) -> AbstractContextManager[Any]:
 def trained(options: Namespace, task: str, data: Any, layout: dict[str, Any] | None, values: dict[str, Any]) -> Any:
     """The model of a training; it remembers the columns and the shape of its file."""
     if task == "rerank":
-        own = tagger_options(options)
+        settings = tagger_options(options)
 
         def tagger(part: Corpus) -> Any:
             say(f"training a tagger on {len(part):,} sentences", options.quiet)
-            model: Any = class_of("tag").train(part, **own)
+            model: Any = class_of("tag").train(part, **settings)
             model.training["corpus"] = layout
             return model
 
@@ -141,5 +141,5 @@ def _say_figures(options: Namespace, layout: dict[str, Any] | None, model: Any) 
     if unread and layout["format"] == "conll" and options.columns is None:
         numbers = ", ".join(str(1 + columns.index(name)) for name in unread)
         noun = "column" if len(unread) == 1 else "columns"
-        why = "select features with --features, name columns with --columns"
-        say(f"{noun} {numbers} of {options.corpus[0]} not used ({', '.join(unread)}); {why}", options.quiet)
+        reason = "select features with --features, name columns with --columns"
+        say(f"{noun} {numbers} of {options.corpus[0]} not used ({', '.join(unread)}); {reason}", options.quiet)

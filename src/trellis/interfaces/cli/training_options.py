@@ -38,13 +38,13 @@ def _kind(task: str) -> type:
 
 def describe_training(parser: Parser, task: str, *, shared: bool = True) -> None:
     """Add the options of a task's training; ``shared``: also those that every task has."""
-    own, title = table_of(task), f"{TASKS[task].noun} options"
+    table, title = table_of(task), f"{TASKS[task].noun} options"
     add = parser.add_argument_group(title).add_argument
     names = RERANKER_NAMES if task == "rerank" else {}
-    for name in _own(own):
-        _add(add, names.get(name, name), own[name])
+    for name in _own(table):
+        _add(add, names.get(name, name), table[name])
     if task == "rerank":
-        learners = f"{own['learner'].help} (default: {own['learner'].default})"
+        learners = f"{table['learner'].help} (default: {table['learner'].default})"
         add("--reranker", type=str.lower, choices=tuple(LEARNERS), metavar="NAME", help=learners)
         add(
             "--reranker-set",
@@ -58,24 +58,24 @@ def describe_training(parser: Parser, task: str, *, shared: bool = True) -> None
             _add(add, name, tagger[name])
         _add_learner(parser.add_argument_group("options of the tagger's learner").add_argument, tagger["learner"])
     else:
-        others = ("pcfg",) if task == "trees" else ()
-        _add_learner(parser.add_argument_group("learner options").add_argument, own["learner"], *others)
+        extra_choices = ("pcfg",) if task == "trees" else ()
+        _add_learner(parser.add_argument_group("learner options").add_argument, table["learner"], *extra_choices)
     if task == "parse":
         parser.share("tagger")
     add = parser.add_argument_group("training options").add_argument if shared else add
-    for name in own if shared else ():
+    for name in table if shared else ():
         if name in TrainingOptions.__annotations__ and name != "n_threads":
-            _add(add, name, own[name])
+            _add(add, name, table[name])
 
 
 def training_options(options: Namespace, task: str) -> dict[str, Any]:
     """The values of the command line as arguments of the task's ``train``: those that are there."""
-    own = table_of(task)
+    table = table_of(task)
     if task != "rerank":
-        return grouped(_kind(task), {**_values(options, own), **_learner(options, own["learner"].default)})
-    values = _values(options, own, RERANKER_NAMES)
+        return grouped(_kind(task), {**_values(options, table), **_learner(options, table["learner"].default)})
+    values = _values(options, table, RERANKER_NAMES)
     if options.reranker or options.reranker_set:
-        base = options.reranker or own["learner"].default
+        base = options.reranker or table["learner"].default
         values["learner"] = build_learner(base, {}, options.reranker_set, "--reranker-set")
     return values
 
@@ -83,8 +83,8 @@ def training_options(options: Namespace, task: str) -> dict[str, Any]:
 def tagger_options(options: Namespace) -> dict[str, Any]:
     """The options of a reranker's tagger."""
     table = table_of("tag")
-    own = {name: table[name] for name in _own(table)}
-    return grouped(_kind("tag"), {**_values(options, own), **_learner(options, table["learner"].default)})
+    options_of = {name: table[name] for name in _own(table)}
+    return grouped(_kind("tag"), {**_values(options, options_of), **_learner(options, table["learner"].default)})
 
 
 def _own(table: dict[str, Option]) -> list[str]:
@@ -122,10 +122,10 @@ def _learner(options: Namespace, default: Learner) -> dict[str, Any]:
     return {"learner": build_learner(options.learner or default, parameters, options.set)}
 
 
-def _add_learner(add: Callable[..., Any], option: Option, *others: str) -> None:
+def _add_learner(add: Callable[..., Any], option: Option, *choices: str) -> None:
     """The options of a learner."""
     help = f"{option.help}; see trellis learners (default: {option.default})"
-    add("--learner", type=str.lower, choices=(*LEARNERS, *others), metavar="NAME", help=help)
+    add("--learner", type=str.lower, choices=(*LEARNERS, *choices), metavar="NAME", help=help)
     add("--epochs", type=int, metavar="N", help="maximum number of epochs (passes over the training data)")
     add("--average", action=SWITCH, help="average the weights over training")
     add("--shuffle", action=SWITCH, help="shuffle the sentences in each epoch")
@@ -143,20 +143,20 @@ def _add(add: Callable[..., Any], name: str, option: Option) -> None:
     help, default = option.help, option.default
     if not (default is None or isinstance(default, bool) or default == "auto" or "default" in help):
         help += f" (default: {default})"
-    wanted = "" if option.check is None else option.check.wanted
-    words = re.findall(r"'([^']+)'", wanted)
-    more: dict[str, Any] = {"type": _parser(option), "metavar": option.metavar}
+    expected = "" if option.check is None else option.check.expected
+    words = re.findall(r"'([^']+)'", expected)
+    settings: dict[str, Any] = {"type": _parser(option), "metavar": option.metavar}
     if option.metavar is None:
-        more = {"action": "store_true", "default": None} if default is False else {"action": SWITCH}
-    elif words and " or ".join(map(repr, words)) == wanted:
-        more = {"choices": tuple(words)}
+        settings = {"action": "store_true", "default": None} if default is False else {"action": SWITCH}
+    elif words and " or ".join(map(repr, words)) == expected:
+        settings = {"choices": tuple(words)}
     elif name == "reranker_features":
-        more = {"type": lambda text: text.split(","), "metavar": "NAMES"}
+        settings = {"type": lambda text: text.split(","), "metavar": "NAMES"}
     elif _is_mapping(option):
-        more["action"] = "append"
+        settings["action"] = "append"
     elif default in (False, "auto") and option.parse is not str and type(default) is not int:
-        more |= {"nargs": "?", "const": True}  # a switch with a value
-    add(f"--{name.replace('_', '-')}", **more, help=help.replace("%", "%%"))
+        settings |= {"nargs": "?", "const": True}  # a switch with a value
+    add(f"--{name.replace('_', '-')}", **settings, help=help.replace("%", "%%"))
 
 
 def _parser(option: Option) -> Callable[[str], Any]:
@@ -172,11 +172,11 @@ def _parser(option: Option) -> Callable[[str], Any]:
 
 
 def build_learner(
-    base: str | Learner, given: Mapping[str, Any], settings: Iterable[str], option: str = "--set"
+    base: str | Learner, values: Mapping[str, Any], settings: Iterable[str], option: str = "--set"
 ) -> Learner:
-    """A learner, or the one of that name, with parameters: ``given`` ones (None: not), and ``settings`` key=value."""
+    """A learner, or the one of that name, with parameters: ``values`` (None: not set) and ``settings`` key=value."""
     learner: Any = learner_named(base)() if isinstance(base, str) else base
-    parameters = {key: value for key, value in given.items() if value is not None}
+    parameters = {key: value for key, value in values.items() if value is not None}
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals:
@@ -185,8 +185,8 @@ def build_learner(
             raise LearnerError(f"{key} is given twice; omit one")
         parameters[key] = _value(text)
     if (unknown := next((key for key in parameters if key not in learner.constraints), None)) is not None:
-        known = ", ".join(learner.constraints)
-        raise LearnerError(f"{type(learner).__name__} has no parameter {unknown!r}; its parameters are {known}")
+        names = ", ".join(learner.constraints)
+        raise LearnerError(f"{type(learner).__name__} has no parameter {unknown!r}; its parameters are {names}")
     changed: Learner = replace(learner, **parameters)
     return changed
 
@@ -207,7 +207,7 @@ def list_parameters() -> str:
     for name in LEARNERS:
         kind: Any = learner_named(name)
         defaults = {field.name: field.default for field in fields(kind)} | kind().parameters()
-        shown = (key if defaults[key] is None else f"{key}={defaults[key]}" for key in kind.constraints)
-        text = f"  {name:18} {', '.join(shown)}"
+        texts = (key if defaults[key] is None else f"{key}={defaults[key]}" for key in kind.constraints)
+        text = f"  {name:18} {', '.join(texts)}"
         lines.append(fill(text, 100, subsequent_indent=" " * 21, break_on_hyphens=False))
     return "\n".join(lines)

@@ -55,11 +55,11 @@ class RayActors:
 
     def prepare(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Call a method of each object with its own arguments; the call is repeated if an object is recreated."""
-        kept = {id(one): self._ray.put(one) for own in arguments for one in own}  # shared arguments are sent once
-        stored = [tuple(kept[id(one)] for one in own) for own in arguments]
+        refs = {id(x): self._ray.put(x) for row in arguments for x in row}  # shared arguments are sent once
+        stored = [tuple(refs[id(x)] for x in row) for row in arguments]
         results: list[Any] = self._gathered(method, stored, list)
-        for i, own in enumerate(stored):
-            self._prepared[i].append((method, own))
+        for i, row in enumerate(stored):
+            self._prepared[i].append((method, row))
         return results
 
     def sum(self, method: str, *arguments: Any) -> Any:
@@ -85,12 +85,12 @@ class RayActors:
     def _shared(self, arguments: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """Share arguments of all objects: arrays are sent once per machine, a dict of them once for several calls."""
 
-        def sent(one: Any) -> Any:
-            if isinstance(one, dict):
-                if self._sent[0] is not one:
-                    self._sent = one, self._ray.put(one)
+        def sent(value: Any) -> Any:
+            if isinstance(value, dict):
+                if self._sent[0] is not value:
+                    self._sent = value, self._ray.put(value)
                 return self._sent[1]
-            return self._ray.put(one) if hasattr(one, "nbytes") else one
+            return self._ray.put(value) if hasattr(value, "nbytes") else value
 
         return [tuple(map(sent, arguments))] * self.n
 
@@ -101,46 +101,46 @@ class RayActors:
         for last in (False, False, True):
             refs = self._all(method, arguments)
             try:
-                found: list[Any] = self._ray.get(combine(refs), timeout=self._seconds)
+                results: list[Any] = self._ray.get(combine(refs), timeout=self._seconds)
             except self._ray.exceptions.RayError as error:
                 if last:
                     raise ClusterError(f"results of {method!r} were lost: {first_line(error)}") from None
             else:
-                return found
+                return results
         raise AssertionError
 
     def _all(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """References to the finished results of a method of all objects."""
-        begun, restarts = time.monotonic(), 0
+        start, restarts = time.monotonic(), 0
         calls = {i: self._call(i, method, arguments[i]) for i in range(self.n)}
-        done, seconds = dict[int, Any](), list[float]()
-        while len(done) < self.n:
-            waiting = {calls[i][0]: i for i in range(self.n) if i not in done}
-            spent = time.monotonic() - begun
-            limit = self._seconds - spent
-            if 2 * len(done) >= self.n:  # time limit from the speed of the other actors
+        results, seconds = dict[int, Any](), list[float]()
+        while len(results) < self.n:
+            waiting = {calls[i][0]: i for i in range(self.n) if i not in results}
+            elapsed = time.monotonic() - start
+            limit = self._seconds - elapsed
+            if 2 * len(results) >= self.n:  # time limit from the speed of the other actors
                 slow = max(LEAST_SECONDS, SLOW * sorted(seconds)[len(seconds) // 2])
-                limit = min(limit, slow - spent % slow)
+                limit = min(limit, slow - elapsed % slow)
             ready, _ = self._ray.wait(list(waiting), timeout=max(0.1, limit), fetch_local=True)
-            if not ready and time.monotonic() - begun >= self._seconds:
+            if not ready and time.monotonic() - start >= self._seconds:
                 names = ", ".join(self._name(i) for i in waiting.values())
-                why = "check for free cores with ray status, or increase timeout="
-                raise ClusterError(f"{names}: no answer to {method!r} in {self._seconds:g} seconds; {why}")
-            lost = {} if ready else dict.fromkeys(waiting.values(), "far slower than the other workers")
+                advice = "check for free cores with ray status, or increase timeout="
+                raise ClusterError(f"{names}: no answer to {method!r} in {self._seconds:g} seconds; {advice}")
+            failures = {} if ready else dict.fromkeys(waiting.values(), "far slower than the other workers")
             for ref in ready:
                 i = waiting[ref]
                 if (reason := self._lost(ref)) is not None:
-                    lost[i] = reason
+                    failures[i] = reason
                     continue
-                done[i] = calls[i][1]
-                seconds.append(time.monotonic() - begun)
-            for i, reason in lost.items():
+                results[i] = calls[i][1]
+                seconds.append(time.monotonic() - start)
+            for i, reason in failures.items():
                 restarts += 1
                 if restarts > RESTARTS * self.n:
                     raise ClusterError(f"{self._name(i)}: its process died repeatedly ({reason})")
                 self._renew(i)
                 calls[i] = self._call(i, method, arguments[i])
-        return [done[i] for i in range(self.n)]
+        return [results[i] for i in range(self.n)]
 
     def _lost(self, ref: Any) -> str | None:
         """The reason why an actor is lost; None if it answered. User errors are raised."""

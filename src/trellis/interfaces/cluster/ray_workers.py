@@ -62,13 +62,13 @@ def imported() -> Any:
 @contextmanager
 def started(ray: Any, address: str | None, n_workers: int) -> Iterator[None]:
     """Ray on this machine, or a connection to a cluster; ClusterError if it fails or does not answer."""
-    own = {"num_cpus": n_workers, "include_dashboard": False} if address is None else {}
+    settings = {"num_cpus": n_workers, "include_dashboard": False} if address is None else {}
     place, errors = address or "this machine", list[Exception]()
     ready, stop = threading.Event(), threading.Event()
 
     def keep() -> None:
         try:
-            ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **own)
+            ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **settings)
         except Exception as error:
             errors.append(error)
         ready.set()
@@ -115,27 +115,27 @@ class RayWorkers:
         while True:
             while len(running) < self._n_workers:
                 if not ready and (job := next(jobs, None)) is not None:
-                    opened = _Opened(job)
-                    ready.extend((opened, part) for part in job.parts or (None,))
+                    state = _Opened(job)
+                    ready.extend((state, part) for part in job.parts or (None,))
                 if not ready:
                     break
-                opened, part = ready.popleft()
+                state, part = ready.popleft()
                 if part is None:
-                    ref = self._submit(opened.job.name, _join, opened.job.join, *opened.refs)
+                    ref = self._submit(state.job.name, _join, state.job.join, *state.refs)
                 else:
-                    ref = self._submit(opened.job.name, part)
-                    opened.refs.append(ref)
-                running[ref] = opened, part
+                    ref = self._submit(state.job.name, part)
+                    state.refs.append(ref)
+                running[ref] = state, part
             if not running:
                 return
-            ref = self._next({ref: opened.job.name for ref, (opened, _) in running.items()})
-            opened, part = running.pop(ref)
+            ref = self._next({ref: state.job.name for ref, (state, _) in running.items()})
+            state, part = running.pop(ref)
             if part is None:
-                yield opened.job, self._outcome(ref, opened.job.name)
+                yield state.job, self._outcome(ref, state.job.name)
                 continue
-            opened.n_done += 1
-            if opened.n_done == len(opened.job.parts):
-                ready.appendleft((opened, None))  # None: the join
+            state.n_done += 1
+            if state.n_done == len(state.job.parts):
+                ready.appendleft((state, None))  # None: the join
 
     def _submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
         return self._task.options(name=name).remote(str(Path.cwd()), name, function, *arguments)
@@ -143,14 +143,14 @@ class RayWorkers:
     def _next(self, names: dict[Any, str]) -> Any:
         """Wait for the first of these tasks to finish."""
         try:
-            done, _ = self._ray.wait(list(names), timeout=self._seconds, fetch_local=False)
+            finished, _ = self._ray.wait(list(names), timeout=self._seconds, fetch_local=False)
         except SystemExit:  # of the handler of SIGTERM, with another code: Ray makes it 1
             raise SystemExit(128 + signal.SIGTERM) from None
-        if not done:
+        if not finished:
             waiting = ", ".join(dict.fromkeys(names.values()))
-            why = "check for free cores with ray status, or increase timeout="
-            raise ClusterError(f"{waiting}: no answer from its worker in {self._seconds:g} seconds; {why}")
-        return done[0]
+            reason = "check for free cores with ray status, or increase timeout="
+            raise ClusterError(f"{waiting}: no answer from its worker in {self._seconds:g} seconds; {reason}")
+        return finished[0]
 
     def _outcome(self, ref: Any, name: str) -> TrellisError | None:
         """The error that a job ended with."""

@@ -70,14 +70,14 @@ def predict_files(
     >>> trellis.read(path).sentences("label")
     [['D', 'N']]
     """
-    given = [files] if isinstance(files, str | os.PathLike) else files
-    named = {"workers": workers, "ray": ray, "timeout": timeout, **options}
+    file_list = [files] if isinstance(files, str | os.PathLike) else files
+    settings = {"workers": workers, "ray": ray, "timeout": timeout, **options}
     words = [
         f"--{name.replace('_', '-')}" + ("" if value is True else f"={_worded(value)}")
-        for name, value in named.items()
+        for name, value in settings.items()
         if value is not None and value is not False
     ]
-    paths = [file_path("files", name) for name in given]
+    paths = [file_path("files", name) for name in file_list]
     outputs: list[str] = import_module(COMMAND).outputs_of(
         [f"--model={file_path('model', model)}", f"--output={file_path('output', output)}/", *words, "--", *paths]
     )
@@ -117,8 +117,8 @@ class TagBatches:
         from trellis.corpus.tables import predicted_columns, with_columns
 
         model = mapped(self.model)
-        known = getattr(model, "training_file", None)
-        new = predicted_columns(batch, partial(model.predict_corpus, n_threads=1), known and known.inputs)
+        file = getattr(model, "training_file", None)
+        new = predicted_columns(batch, partial(model.predict_corpus, n_threads=1), file and file.inputs)
         if isinstance(batch, pa.RecordBatch):
             table = with_columns(pa.Table.from_batches([batch]), new).combine_chunks()
             return next(iter(table.to_batches()), pa.RecordBatch.from_pylist([], table.schema))

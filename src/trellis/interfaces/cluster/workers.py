@@ -41,8 +41,8 @@ def attempt(name: str, work: Callable[[], Any]) -> Any:
     except TrellisError as error:
         return error
     except OSError as error:
-        shown, why = file_reason(error.filename or name, error)
-        return CorpusError(shown, None, why)
+        label, reason = file_reason(error.filename or name, error)
+        return CorpusError(label, None, reason)
     except MemoryError:
         return CorpusError(name, None, "not enough memory; split the file")
 

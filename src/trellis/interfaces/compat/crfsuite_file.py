@@ -69,7 +69,7 @@ def read_crfsuite(data: bytes) -> ChainModel:
     bag = Bag("attributes", Attributes(file), np.arange(len(file), dtype=np.int32))
     n_labels, rows = len(labels), Rows.of_tensors("rows", found)
     table = np.zeros((n_labels + 2, padded(n_labels)), np.float32)  # label pairs, first labels, last labels
-    table[found["previous"], found["next"]] = found["pair_weights"]
+    table[parsed["previous"], parsed["next"]] = parsed["pair_weights"]
     weights = ChainWeights(n_labels, rows, None, table[:-1], None, table[-1] if table[-1].any() else None)
     info = {"learner": {"name": "CRFsuite"}, "imported": "crfsuite"}
     vocabulary = Vocabulary.of_bag(bag)
@@ -88,9 +88,9 @@ def write_crfsuite(model: ChainModel, labels: Sequence[str] | None = None) -> by
     strings, (sources, columns, weights), edge, first, last = weights_of_attributes(model)
     for name, scores in ((FIRST, first), (LAST, last)):
         if scores.any():
-            some = np.flatnonzero(scores)
-            sources = np.concatenate([sources, np.full(len(some), len(strings))])
-            columns, weights = np.concatenate([columns, some]), np.concatenate([weights, scores[some]])
+            nonzero = np.flatnonzero(scores)
+            sources = np.concatenate([sources, np.full(len(nonzero), len(strings))])
+            columns, weights = np.concatenate([columns, nonzero]), np.concatenate([weights, scores[nonzero]])
             strings.append(name)
     if labels is not None:
         place = np.array([list(labels).index(label) for label in model.labels])
@@ -98,14 +98,14 @@ def write_crfsuite(model: ChainModel, labels: Sequence[str] | None = None) -> by
         edge = edge[np.ix_(np.argsort(place), np.argsort(place))]
     order = np.lexsort((columns, sources))
     sources, columns, weights = sources[order], columns[order], weights[order]
-    used = np.unique(sources)  # only attributes with a weight are written
+    written = np.unique(sources)  # only attributes with a weight are written
     previous, label = np.nonzero(edge)
     features = np.empty(len(sources) + len(label), _FEATURE)
     features["type"] = np.repeat([_STATE, _TRANSITION], [len(sources), len(label)])
-    features["source"] = np.concatenate([np.searchsorted(used, sources), previous])
+    features["source"] = np.concatenate([np.searchsorted(written, sources), previous])
     features["label"] = np.concatenate([columns, label])
     features["weight"] = np.concatenate([weights, edge[previous, label]])
-    names_used = [strings[number] for number in used.tolist()]
+    names_used = [strings[number] for number in written.tolist()]
     return _file(features, len(sources), list(labels or model.labels), names_used)
 
 
@@ -117,29 +117,29 @@ def _file(features: Any, n_states: int, labels: Sequence[str], attributes: Seque
     for strings in (labels, attributes):
         offsets.append(len(data))
         data += _cqdb(strings)
-    for chunk, some, n, first, more in (
+    for chunk, sources_of, n, first, offset in (
         (b"LFRF", sources[n_states:], len(labels), n_states, 2),
         (b"AFRF", sources[:n_states], len(attributes), 0, 0),
     ):
         data += bytes(-len(data) % 4)
         offsets.append(len(data))
-        data += _references(chunk, some, n, first, more, len(data))
+        data += _references(chunk, sources_of, n, first, offset, len(data))
     if len(data) >= 1 << 32:
         raise ModelError("a CRFsuite model must be smaller than 4 GiB; train with --min-count")
     _HEADER.pack_into(data, 0, MAGIC, len(data), b"FOMC", _VERSION, 0, len(labels), len(attributes), *offsets)
     return bytes(data)
 
 
-def _references(chunk: bytes, sources: Longs, n: int, first: int, more: int, at: int) -> bytes:
+def _references(chunk: bytes, sources: Longs, n: int, first: int, offset: int, at: int) -> bytes:
     """Of each label or attribute how many features it has, and their numbers from ``first`` on; sources are sorted.
 
-    A table of their offsets comes first; ``more`` unused entries are 0.
+    A table of their offsets comes first; ``offset`` unused entries are 0.
     """
     cuts = np.searchsorted(sources, np.arange(n + 1))
     lists = np.insert(np.arange(first, first + len(sources)), cuts[:-1], np.diff(cuts))
-    places = at + 12 + 4 * (n + more + cuts[:-1] + np.arange(n))
-    data = np.concatenate([places, np.zeros(more), lists]).astype("<u4").tobytes()
-    return chunk + struct.pack("<II", 12 + len(data), n + more) + data
+    places = at + 12 + 4 * (n + offset + cuts[:-1] + np.arange(n))
+    data = np.concatenate([places, np.zeros(offset), lists]).astype("<u4").tobytes()
+    return chunk + struct.pack("<II", 12 + len(data), n + offset) + data
 
 
 def _cqdb(strings: Sequence[str]) -> bytes:

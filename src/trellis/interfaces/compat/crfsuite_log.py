@@ -74,11 +74,11 @@ class TrainLog:
             gold, predicted = dev.column("label"), tagger.tag_column(dev)
             right = right_tokens(gold, predicted)
             scores = {
-                label: LabelScore(one.correct, one.predicted, one.gold, one.precision, one.recall, one.f1)
-                for label, one in label_scores(gold, predicted, right).items()
+                label: LabelScore(score.correct, score.predicted, score.gold, score.precision, score.recall, score.f1)
+                for label, score in label_scores(gold, predicted, right).items()
             }
             means = {
-                f"avg_{name}": float(np.mean([getattr(one, name) for one in scores.values()] or [0.0]))
+                f"avg_{name}": float(np.mean([getattr(score, name) for score in scores.values()] or [0.0]))
                 for name in ("precision", "recall", "f1")
             }
             accuracy = complete_sentences(right, dev.starts) / len(dev) if len(dev) else 0.0

@@ -52,8 +52,8 @@ def _iterations(default: int) -> Parameter:
     return Parameter(int, default, "Maximum number of iterations.")
 
 
-def _unused(kind: Callable[[Any], Any], default: Any, what: str) -> Parameter:
-    return Parameter(kind, default, f"{what} {_NO_EFFECT}")
+def _unused(kind: Callable[[Any], Any], default: Any, description: str) -> Parameter:
+    return Parameter(kind, default, f"{description} {_NO_EFFECT}")
 
 
 _EPSILON = _unused(float, 0.0, "Error ratio at which training stops.")

@@ -57,7 +57,7 @@ def write_file(model: ChainModel, path: str | os.PathLike[str], labels: Sequence
     from trellis.interfaces.compat.crfsuite_file import write_crfsuite
 
     data = write_crfsuite(model, labels)
-    with replacing(path, lambda why: ModelError(f"cannot write {os.fspath(path)}: {why}")) as temporary:
+    with replacing(path, lambda reason: ModelError(f"cannot write {os.fspath(path)}: {reason}")) as temporary:
         temporary.write_bytes(data)
 
 
@@ -70,7 +70,7 @@ def _tagger(model: ChainModel, needs: Mapping[str, Any]) -> Tagger:
 def _is_nltk(path: Path) -> bool:
     """Whether a path is a folder with the three files of NLTK's perceptron tagger, or one of them."""
     names = path.glob("*.json") if path.is_dir() else [path]
-    return any(one.name.endswith(f".{part}.json") for one in names for part in NLTK_PARTS)
+    return any(name.name.endswith(f".{part}.json") for name in names for part in NLTK_PARTS)
 
 
 def _is_foreign(head: bytes) -> bool:

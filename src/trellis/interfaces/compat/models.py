@@ -28,9 +28,9 @@ def check_labels(labels: Sequence[str], order: int = 1) -> None:
     """ModelError for invalid labels, or if their table of pairs (order 2: triples) would be too large."""
     if not labels or len(set(labels)) != len(labels) or "" in labels:
         raise ModelError("the model has no labels, an empty label or a duplicate label")
-    most = round(MOST_CELLS ** (1 / (order + 1)))
-    if len(labels) > most:
-        raise ModelError(f"the model has {len(labels):,} labels; at most {most:,} are supported at order {order}")
+    limit = round(MOST_CELLS ** (1 / (order + 1)))
+    if len(labels) > limit:
+        raise ModelError(f"the model has {len(labels):,} labels; at most {limit:,} are supported at order {order}")
 
 
 Values = tuple[str | int, ...]  # of an observation; a number is a position outside the sentence
@@ -43,7 +43,7 @@ def frozen_vocabulary(
 
     ``words`` are further values of all columns; ``observed`` are the values of each template's looks.
     """
-    values = {column: dict.fromkeys(some) for column, some in words.items()}
+    values = {column: dict.fromkeys(words_of) for column, words_of in words.items()}
     views: dict[str, dict[View, list[str]]] = {column: defaultdict(list) for column in words}
     for template, rows in zip(templates, observed, strict=True):
         for row in rows:
@@ -52,18 +52,18 @@ def frozen_vocabulary(
                     views[look.column][look.calls].append(value)
                 elif isinstance(value, str):
                     values[look.column][value] = None
-    strings = {column: Strings.of(some) for column, some in values.items()}
+    strings = {column: Strings.of(words_of) for column, words_of in values.items()}
     extractor = Extractor(templates, strings, lambda name: np.ones(len(strings[name]), np.int64), more=views)
     reach = extractor.plan.reach
     numbers = {
-        (column.name, view): {value: 2 * reach + i for i, value in enumerate(column.said(j))}
+        (column.name, view): {value: 2 * reach + i for i, value in enumerate(column.strings_of(j))}
         for column in extractor.columns
         for j, view in enumerate(column.views)
     }
 
     def coded(look: Look, values: Iterable[str | int]) -> list[int]:
-        known = numbers[look.column, look.calls]
-        return [known[v] if isinstance(v, str) else -v - 1 if v < 0 else v - 1 + reach for v in values]
+        numbers_of = numbers[look.column, look.calls]
+        return [numbers_of[v] if isinstance(v, str) else -v - 1 if v < 0 else v - 1 + reach for v in values]
 
     growing, edges = extractor.growing, extractor.growing_edges
     attributes, tables = [np.empty(0, np.int32)] * len(templates), [0] * len(templates)
@@ -101,7 +101,7 @@ def weights_of_attributes(model: ChainModel) -> tuple[list[str], Triples, Double
     ModelError if the model has more than that.
     """
     weights, n = model.weights, len(model.labels)
-    for what, there in (
+    for kind, is_edge in (
         ("templates about label pairs", weights.edge_rows is not None),
         ("weights of three labels and more", weights.tri is not None or weights.ngrams is not None),
         ("votes", weights.votes is not None),
@@ -111,8 +111,8 @@ def weights_of_attributes(model: ChainModel) -> tuple[list[str], Triples, Double
         ("two passes over documents", model.first is not None),
         ("locally normalised labels", model.family == "local"),
     ):
-        if there:
-            raise ModelError(f"the model has {what}, which the other format does not support")
+        if is_edge:
+            raise ModelError(f"the model has {kind}, which the other format does not support")
     starts = weights.rows.starts.astype(np.int64)
     attributes = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     alive = np.flatnonzero(weights.rows.weights[: starts[-1]])

@@ -66,12 +66,12 @@ def read_nltk(path: Path) -> ChainModel:
 def _part(path: Path, part: str) -> Any:
     """One of the three files."""
     if path.is_dir():
-        found = sorted(path.glob(f"*.{part}.json"))
-        if len(found) != 1:
+        files = sorted(path.glob(f"*.{part}.json"))
+        if len(files) != 1:
             raise ModelError(
-                f"{path}: a folder with {len(found)} files *.{part}.json; a folder of NLTK's tagger has one"
+                f"{path}: a folder with {len(files)} files *.{part}.json; a folder of NLTK's tagger has one"
             )
-        file = found[0]
+        file = files[0]
     else:
         file = path.with_name(path.name.rsplit(".", 2)[0] + f".{part}.json")
     try:
@@ -87,7 +87,7 @@ def _model(features: Mapping[str, Mapping[str, float]], tags: Mapping[str, str],
     check_labels(labels, order=2)
     " ".join([*labels, *features, *map(str, tags)]).encode()  # ValueError if it is not a string
     number, n = {label: z for z, label in enumerate(labels)}, len(labels)
-    before = {**number, "-START-": n}  # directly before the sentence; -START2- precedes it
+    previous = {**number, "-START-": n}  # directly before the sentence; -START2- precedes it
     edge, tri = np.zeros((n + 1, padded(n)), np.float32), np.zeros((n + 1, n + 1, padded(n)), np.float32)
     rows: _Rows = {name: {} for name in _TEMPLATES}
     for feature, weights in features.items():
@@ -99,19 +99,19 @@ def _model(features: Mapping[str, Mapping[str, float]], tags: Mapping[str, str],
             raise ValueError(f"a weight of {feature[:40]!r} is not a number")
         if name in _OF_LABELS:
             columns, values = [number[label] for label in weights], np.array([*map(float, weights.values())])
-            last, *more = reversed(rest.split(" "))
+            last, *earlier = reversed(rest.split(" "))
             if name == "i-1 tag":
-                edge[before[last], columns] = values
+                edge[previous[last], columns] = values
             elif last == "-START2-":
                 tri[n, n, columns] += values
-            elif more:
-                tri[before[last], before[more[0]], columns] += values
+            elif earlier:
+                tri[previous[last], previous[earlier[0]], columns] += values
             else:  # -START- stands there at the second token: before one of the labels
-                tri[before[last], :n][:, columns] += values
+                tri[previous[last], :n][:, columns] += values
             continue
         if name == _PAIRS:
             label, _, rest = rest.partition(" ")
-            first = before[label] * padded(n)
+            first = previous[label] * padded(n)
         name = _WHOLE.get(name, name) if len(rest) < 3 else name
         row = rows[name].setdefault(() if name == "bias" else (rest,), defaultdict(float))
         for label, weight in weights.items():

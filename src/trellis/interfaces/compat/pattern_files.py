@@ -65,8 +65,8 @@ def _wapiti(data: bytes) -> PatternFile:
 
 def _wapiti_outside(distance: int) -> str:
     """Positions five or more tokens outside the sentence share a name."""
-    far = abs(distance)
-    return f"_x{'-' if distance < 0 else '+'}{far if far < 5 else '#'}"
+    steps = abs(distance)
+    return f"_x{'-' if distance < 0 else '+'}{steps if steps < 5 else '#'}"
 
 
 class _Lines:
@@ -133,16 +133,16 @@ def _crfpp(
 
 def _crfpp_text(data: bytes) -> PatternFile:
     head, labels, patterns, features, weights, *_ = [part.split(b"\n") for part in data.split(b"\n\n")]
-    known = dict(line.decode().split(": ", 1) for line in head)
+    fields = dict(line.decode().split(": ", 1) for line in head)
     if not data.endswith(b"\n"):
         raise ValueError("it ends in the middle of a line")
     pairs = [line.partition(b" ")[::2] for line in features if line]
     values = np.array([float(line) for line in weights if line])
-    if len(values) != int(known["maxid"]):
+    if len(values) != int(fields["maxid"]):
         raise ValueError("it has fewer weights than stated")
     ids: Longs = np.array([int(number) for number, _ in pairs], np.int64)
     texts = [[line.decode() for line in lines] for lines in (labels, patterns)]
-    return _crfpp(texts[0], int(known["xsize"]), texts[1], [name for _, name in pairs], ids, values)
+    return _crfpp(texts[0], int(fields["xsize"]), texts[1], [name for _, name in pairs], ids, values)
 
 
 _HEAD = struct.Struct("<IidIIII")

@@ -43,14 +43,14 @@ def read_pattern_model(data: bytes) -> ChainModel:
     try:
         return _model(parse_pattern_model(data), tool)
     except UnicodeDecodeError as error:
-        why = "convert its text model (crf_learn -t) with iconv, or train it again"
-        raise ModelError(f"the model has text that is not UTF-8; {why}") from error
+        reason = "convert its text model (crf_learn -t) with iconv, or train it again"
+        raise ModelError(f"the model has text that is not UTF-8; {reason}") from error
     except MemoryError as error:
         raise ModelError("cannot read the model: not enough memory") from error
     except (ValueError, IndexError, KeyError, OverflowError, struct.error, RecursionError) as error:
-        why = str(error) or type(error).__name__
-        why = why if len(why) <= 200 else f"{why[:200]}..."
-        raise ModelError(f"the model is damaged: {why}; copy it again") from error
+        reason = str(error) or type(error).__name__
+        reason = reason if len(reason) <= 200 else f"{reason[:200]}..."
+        raise ModelError(f"the model is damaged: {reason}; copy it again") from error
     except TemplateError as error:
         raise ModelError(f"the model has an unsupported pattern: {error}") from error
 
@@ -71,10 +71,10 @@ def _model(parsed: PatternFile, tool: str) -> ChainModel:
             f"the model has {n_patterns:,} patterns; at most {MOST_PATTERNS:,} different ones are supported"
         )
     plain = {text: count for text, count in counts[True].items() if not MACRO.search(text)}
-    both = [(text, False) for text in counts[False]] + [(text, True) for text in counts[True] if text not in plain]
-    lines = [("B" if on_edge else "U") + text for text, on_edge in both]  # CRF++'s letters; the rest is unchanged
+    texts = [(text, False) for text in counts[False]] + [(text, True) for text in counts[True] if text not in plain]
+    lines = [("B" if on_edge else "U") + text for text, on_edge in texts]  # CRF++'s letters; the rest is unchanged
     templates, _ = parse_crfpp(lines, columns, tool) if lines else ([], False)
-    times = [counts[on_edge][text] for text, on_edge in both]
+    times = [counts[on_edge][text] for text, on_edge in texts]
     # Patterns that differ in offsets only share their weights, which are multiplied once: those of other counts do not.
     templates = [
         replace(template, name=f"{template.name}_{count}") if template.name and count > 1 else template
@@ -83,24 +83,24 @@ def _model(parsed: PatternFile, tool: str) -> ChainModel:
     observed = [_Observed.of(parsed, counts[on_edge], on_edge=on_edge) for on_edge in (False, True)]
     cut = [
         _outside_named(template, observed[on_edge].cuts[_parts(text)], parsed.outside)
-        for template, (text, on_edge) in zip(templates, both, strict=True)
+        for template, (text, on_edge) in zip(templates, texts, strict=True)
     ]
     words = dict.fromkeys(columns, ())
-    vocabulary, numbers = frozen_vocabulary(templates, words, [[values for values, _ in one] for one in cut])
+    vocabulary, numbers = frozen_vocabulary(templates, words, [[values for values, _ in pairs_of] for pairs_of in cut])
     table, pairs = np.zeros((n + 1, padded(n)), np.float32), observed[True]
     for text, count in plain.items():
         for _, i in pairs.cuts[_parts(text)]:
-            here = slice(pairs.begins[i], pairs.ends[i])
-            before, label = np.divmod(parsed.places[here] - pairs.firsts[i], n)
-            table[before, label] += count * parsed.weights[here]
+            part = slice(pairs.begins[i], pairs.ends[i])
+            previous, label = np.divmod(parsed.places[part] - pairs.firsts[i], n)
+            table[previous, label] += count * parsed.weights[part]
     rows = []
     for on_edge in (False, True):
-        some = [k for k, template in enumerate(templates) if (template.history > 0) == on_edge]
-        of = np.array([i for k in some for _, i in cut[k]], np.int64)
-        factors = np.repeat([float(times[k]) for k in some], [len(cut[k]) for k in some])
-        attributes = np.concatenate([np.empty(0, np.int32), *(numbers[k] for k in some)])
-        rows.append(_rows(parsed, observed[on_edge], attributes, of, factors, on_edge=on_edge))
-    n_edges = len(some)
+        chosen = [k for k, template in enumerate(templates) if (template.history > 0) == on_edge]
+        owners = np.array([i for k in chosen for _, i in cut[k]], np.int64)
+        factors = np.repeat([float(times[k]) for k in chosen], [len(cut[k]) for k in chosen])
+        attributes = np.concatenate([np.empty(0, np.int32), *(numbers[k] for k in chosen)])
+        rows.append(_rows(parsed, observed[on_edge], attributes, owners, factors, on_edge=on_edge))
+    n_edges = len(chosen)
     weights = ChainWeights(n, rows[0], rows[1] if n_edges else None, table, None)
     info: dict[str, Any] = {"learner": {"name": tool}, "imported": tool}
     if n_distinct < n_patterns:
@@ -127,23 +127,23 @@ class _Observed:
         firsts, n = parsed.firsts[on_edge], len(parsed.labels)
         begins = np.searchsorted(parsed.places, firsts)
         ends = np.where(firsts < 0, begins, np.searchsorted(parsed.places, firsts + (n * n if on_edge else n)))
-        named = sorted((text_of(parsed.observations[i]), i) for i in np.flatnonzero(ends > begins).tolist())
-        texts, here = [text for text, _ in named], np.array([i for _, i in named], np.int64)
-        alike = dict[tuple[str, ...], range]()  # the observations that begin like a pattern
+        sorted_texts = sorted((text_of(parsed.observations[i]), i) for i in np.flatnonzero(ends > begins).tolist())
+        texts, numbers = [text for text, _ in sorted_texts], np.array([i for _, i in sorted_texts], np.int64)
+        by_prefix = dict[tuple[str, ...], range]()  # the observations that begin like a pattern
         for parts in map(_parts, patterns):
             left = bisect_left(texts, parts[0])
-            alike[parts] = range(left, bisect_right(texts, parts[0], left, key=lambda text: text[: len(parts[0])]))
-        if sum(map(len, alike.values())) > (1 << 20) + MOST_ALIKE * len(texts):
+            by_prefix[parts] = range(left, bisect_right(texts, parts[0], left, key=lambda text: text[: len(parts[0])]))
+        if sum(map(len, by_prefix.values())) > (1 << 20) + MOST_ALIKE * len(texts):
             raise ModelError(f"the model has more than {MOST_ALIKE} patterns with the same prefix")
-        cuts: dict[tuple[str, ...], _Cut] = {parts: [] for parts in alike}
-        for parts, places in alike.items():
+        cuts: dict[tuple[str, ...], _Cut] = {parts: [] for parts in by_prefix}
+        for parts, places in by_prefix.items():
             for i in places:
                 ways = list(islice(_values(parts, texts[i]), MOST_WAYS + 1))
                 cuts[parts] += [(values, i) for values in ways]
                 if len(ways) > MOST_WAYS or len(cuts[parts]) > _most_cuts(len(places)):
-                    what = f"an observation, {texts[i][:40]!r}, that can be split in too many ways"
-                    raise ModelError(f"the model has {what}")
-        return cls(begins[here], ends[here], firsts[here], cuts)
+                    detail = f"an observation, {texts[i][:40]!r}, that can be split in too many ways"
+                    raise ModelError(f"the model has {detail}")
+        return cls(begins[numbers], ends[numbers], firsts[numbers], cuts)
 
 
 def _parts(pattern: str) -> tuple[str, ...]:
@@ -173,8 +173,8 @@ def _values(parts: tuple[str, ...], text: str) -> Iterator[tuple[str, ...]]:
             return
         at = text.find(rest[k], begin)
         while 0 <= at <= last[k]:
-            for others in cut(at + len(rest[k]), k + 1):
-                yield (text[begin:at], *others)
+            for following in cut(at + len(rest[k]), k + 1):
+                yield (text[begin:at], *following)
             at = text.find(rest[k], at + 1)
 
     yield from cut(len(first), 0)
@@ -213,19 +213,19 @@ def _outside_named(template: Template, observed: _Cut, name: Callable[[int], str
 
 
 def _rows(
-    parsed: PatternFile, observed: _Observed, attributes: Ints, of: Longs, factors: Doubles, *, on_edge: bool
+    parsed: PatternFile, observed: _Observed, attributes: Ints, owners: Longs, factors: Doubles, *, on_edge: bool
 ) -> Rows:
-    """The weights of attributes of labels, or of label pairs, without those that are 0: each ``of`` an observation."""
+    """The weights of attributes of labels, or of label pairs, if not 0; ``owners``: the observation of each."""
     n = len(parsed.labels)
     # Patterns that differ in offsets only share attributes: each is taken once.
     _, distinct = np.unique(attributes, return_index=True)
-    of, factors = of[distinct], factors[distinct]
-    widths = observed.ends[of] - observed.begins[of]
+    owners, factors = owners[distinct], factors[distinct]
+    widths = observed.ends[owners] - observed.begins[owners]
     starts = starts_of(widths)
     if starts[-1] > MOST_WEIGHTS:
         raise ModelError(f"the model has {starts[-1]:,} weights, since observations can be split in many ways")
-    source = np.arange(starts[-1]) + np.repeat(observed.begins[of] - starts[:-1], widths)
-    columns = parsed.places[source] - np.repeat(observed.firsts[of], widths)
+    source = np.arange(starts[-1]) + np.repeat(observed.begins[owners] - starts[:-1], widths)
+    columns = parsed.places[source] - np.repeat(observed.firsts[owners], widths)
     weights = parsed.weights[source] * np.repeat(factors, widths)
     columns = (columns // n * padded(n) + columns % n).astype(np.uint32) if on_edge else columns.astype(np.uint16)
     return Rows(starts.astype(np.uint32), columns, weights.astype(np.float32))

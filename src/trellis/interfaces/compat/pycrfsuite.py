@@ -75,13 +75,13 @@ class ItemSequence:
         return f"<ItemSequence ({len(self)})>"
 
 
-def _attributes(token: Any, before: str) -> Iterator[tuple[str, float]]:
+def _attributes(token: Any, prefix: str) -> Iterator[tuple[str, float]]:
     """The attributes of a token by name, as in native code (bind/attributes.hpp), but without omissions."""
     if not isinstance(token, dict):
-        yield from ((before + _text(name), 1.0) for name in token)
+        yield from ((prefix + _text(name), 1.0) for name in token)
         return
     for key, value in token.items():
-        name = before + _text(key)
+        name = prefix + _text(key)
         if isinstance(value, str | bytes):
             yield f"{name}:{_text(value)}", 1.0
         elif isinstance(value, _COLLECTIONS):
@@ -132,8 +132,8 @@ def corpus_of(sentences: Iterable[Any], labels: Iterable[Iterable[str]]) -> trel
     trellis.Corpus
         The corpus.
     """
-    named = [[label.decode() if isinstance(label, bytes) else label for label in some] for some in labels]
-    return trellis.read({"attributes": [_tokens(sentence) for sentence in sentences], "label": named})
+    names = [[label.decode() if isinstance(label, bytes) else label for label in sequence] for sequence in labels]
+    return trellis.read({"attributes": [_tokens(sentence) for sentence in sentences], "label": names})
 
 
 class BaseTrainer:
@@ -153,12 +153,12 @@ class BaseTrainer:
     logparser: TrainLog | None = None
     _sentences: list[tuple[list[Any], list[str], int]]
 
-    def __new__(cls, *given: Any, **more: Any) -> Self:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Create a trainer that works even if a subclass's ``__init__`` does not call the one of this class."""
-        made = super().__new__(cls)
-        made._sentences = []
-        made.select("lbfgs")
-        return made
+        trainer = super().__new__(cls)
+        trainer._sentences = []
+        trainer.select("lbfgs")
+        return trainer
 
     def __init__(
         self, algorithm: str | None = None, params: Mapping[str, Any] | None = None, verbose: bool = True
@@ -287,10 +287,10 @@ class BaseTrainer:
 
     def _parameter(self, name: str) -> tuple[str, Parameter]:
         """A parameter under CRFsuite's name."""
-        parameters, own = PARAMETERS[self.algorithm], PYTHON_NAMES.get(name, name)
-        if own not in parameters:
+        parameters, key = PARAMETERS[self.algorithm], PYTHON_NAMES.get(name, name)
+        if key not in parameters:
             raise ValueError(f"{self.algorithm} has no parameter {name!r}; its parameters are {', '.join(parameters)}")
-        return own, parameters[own]
+        return key, parameters[key]
 
     def message(self, message: str) -> None:
         """Called with each line of the log; override it in a subclass, like the next four methods.
@@ -349,16 +349,16 @@ class BaseTrainer:
         holdout
             Group of sentences to hold out (-1: none).
         """
-        kept = [one for one in self._sentences if one[2] != holdout]
-        if not kept:
+        training = [sentence for sentence in self._sentences if sentence[2] != holdout]
+        if not training:
             warnings.warn("no training data, so no model is written; call append first", stacklevel=2)
             return
-        held_out = [one for one in self._sentences if one[2] == holdout]
+        held_out = [sentence for sentence in self._sentences if sentence[2] == holdout]
         self.on_start("")
         try:
-            tagger, log = self.fit(_pair(kept), _pair(held_out) if held_out else None)
+            tagger, log = self.fit(_pair(training), _pair(held_out) if held_out else None)
             self.on_optimization_end("".join(log.log))
-            write_file(tagger.model, model, in_order(one[1] for one in kept))
+            write_file(tagger.model, model, in_order(sentence[1] for sentence in training))
         except TrellisError as error:
             raise CRFSuiteError(str(error)) from error
         self.on_end("".join(log.log))
@@ -433,7 +433,7 @@ class Trainer(BaseTrainer):
 
 
 def _pair(sentences: Sequence[tuple[list[Any], list[str], int]]) -> trellis.Corpus:
-    return corpus_of((one[0] for one in sentences), (one[1] for one in sentences))
+    return corpus_of((sentence[0] for sentence in sentences), (sentence[1] for sentence in sentences))
 
 
 def in_order(labels: Iterable[Iterable[str]]) -> list[str]:
@@ -449,7 +449,7 @@ def in_order(labels: Iterable[Iterable[str]]) -> list[str]:
     list[str]
         The different labels.
     """
-    return list(dict.fromkeys(_text(label) for some in labels for label in some))
+    return list(dict.fromkeys(_text(label) for sequence in labels for label in sequence))
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,12 +493,12 @@ def parsed(tagger: trellis.Tagger, labels: Sequence[str]) -> ParsedDump:
         The content.
     """
     names, triples, edge, *_ = weights_of_attributes(tagger.model)
-    own = tagger.labels
-    states = {(names[a], own[y]): weight for a, y, weight in zip(*(some.tolist() for some in triples), strict=True)}
-    pairs = {(own[i], own[j]): float(edge[i, j]) for i, j in zip(*edge.nonzero(), strict=True)}
-    used = dict.fromkeys(name for name, _ in states)
-    header = {"num_labels": str(len(own)), "num_attrs": str(len(used)), "num_features": str(len(states) + len(pairs))}
-    numbered = {name: str(i) for i, name in enumerate(used)}
+    tags = tagger.labels
+    states = {(names[a], tags[y]): weight for a, y, weight in zip(*(part.tolist() for part in triples), strict=True)}
+    pairs = {(tags[i], tags[j]): float(edge[i, j]) for i, j in zip(*edge.nonzero(), strict=True)}
+    keys = dict.fromkeys(name for name, _ in states)
+    header = {"num_labels": str(len(tags)), "num_attrs": str(len(keys)), "num_features": str(len(states) + len(pairs))}
+    numbered = {name: str(i) for i, name in enumerate(keys)}
     return ParsedDump(header, {label: str(i) for i, label in enumerate(labels)}, numbered, pairs, states)
 
 
@@ -559,12 +559,12 @@ class Tagger:
         """
         return self._open(lambda: trellis.Tagger.from_bytes(value), "model")
 
-    def _open(self, load: Callable[[], trellis.Tagger], what: str) -> contextlib.closing[Tagger]:
+    def _open(self, load: Callable[[], trellis.Tagger], kind: str) -> contextlib.closing[Tagger]:
         self.close()
         try:
             self._tagger = load()
         except TrellisError as error:
-            raise ValueError(f"Error opening {what}: {error}") from error
+            raise ValueError(f"Error opening {kind}: {error}") from error
         return contextlib.closing(self)
 
     def close(self) -> None:
@@ -676,14 +676,14 @@ class Tagger:
         filename
             Name of the file (default: standard output).
         """
-        known = self.info()
+        info = self.info()
         lines = list[str]()
-        for title, names in (("FILEHEADER", known.header), ("LABELS", known.labels), ("ATTRIBUTES", known.attributes)):
+        for title, names in (("FILEHEADER", info.header), ("LABELS", info.labels), ("ATTRIBUTES", info.attributes)):
             lines += [f"{title} = {{", *(f"  {number}: {name}" for name, number in names.items()), "}", ""]
         lines += ["TRANSITIONS = {"]
-        lines += [f"  (1) {a} --> {b}: {weight:f}" for (a, b), weight in known.transitions.items()]
+        lines += [f"  (1) {a} --> {b}: {weight:f}" for (a, b), weight in info.transitions.items()]
         lines += ["}", "", "STATE_FEATURES = {"]
-        lines += [f"  (0) {name} --> {label}: {weight:f}" for (name, label), weight in known.state_features.items()]
+        lines += [f"  (0) {name} --> {label}: {weight:f}" for (name, label), weight in info.state_features.items()]
         text = "\n".join([*lines, "}", ""])
         if filename is None:
             print(text)  # noqa: T201 - what it is called for

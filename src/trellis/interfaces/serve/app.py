@@ -49,8 +49,8 @@ class App:
         Allowed values of the Host header, such as ``LOOPBACK`` (default: any).
     n_threads
         Number of threads per batch (default: all cores).
-    more
-        Further addresses, such as those of the studio.
+    extra
+        Further endpoints, such as those of the studio.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class App:
         token: str | None = None,
         hosts: Sequence[str] | None = None,
         n_threads: int | None = None,
-        more: Mapping[str, Address] | None = None,
+        extra: Mapping[str, Address] | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self._work, self._door = Shared(models, self.limits, n_threads), Door(self.limits, token, hosts)
-        self._addresses = {**DESCRIBED, **(more or {})}
+        self._addresses = {**DESCRIBED, **(extra or {})}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or begin and end with the server."""
@@ -79,7 +79,7 @@ class App:
             return
         # All unknown paths share one counter, so that the number of counters is bounded.
         path = scope["path"] if scope["path"] in self._addresses else "other"
-        begun, status, counts = time.perf_counter(), 500, self._work.counts
+        start, status, counts = time.perf_counter(), 500, self._work.counts
         counts.in_flight += 1
         try:
             try:
@@ -92,7 +92,7 @@ class App:
             await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
         finally:
             counts.in_flight -= 1
-            counts.note(path, status, time.perf_counter() - begun)
+            counts.note(path, status, time.perf_counter() - start)
 
     async def _reply(self, scope: Scope, receive: Receive) -> Reply:
         path, method, headers = scope["path"], scope["method"], dict(scope["headers"])
@@ -102,9 +102,9 @@ class App:
         if address is None:
             raise TurnedAwayError(404, f"not found: {path[:200]}; see /docs")
         if method not in address.methods:
-            why = {"error": f"method {method} not allowed for {path}; see /docs"}
+            reason = {"error": f"method {method} not allowed for {path}; see /docs"}
             allow = (b"allow", ", ".join(address.methods).encode())
-            return Reply(json_bytes(why), status=405, headers=(allow,))
+            return Reply(json_bytes(reason), status=405, headers=(allow,))
         try:
             async with asyncio.timeout(self.limits.seconds):
                 return await self._answer(address, scope, data)
@@ -113,15 +113,15 @@ class App:
             raise TurnedAwayError(503, f"timeout: no answer within {seconds:g} s; send a smaller request") from None
 
     async def _answer(self, address: Address, scope: Scope, data: bytes) -> Reply:
-        given: Any = scope
+        request: Any = scope
         if address.body is not None:
             read = partial(address.body.model_validate_json, data)
-            given = read() if len(data) < LONG else await self._work.aside(read)
+            request = read() if len(data) < LONG else await self._work.aside(read)
         work = self._work
         if iscoroutinefunction(address.function):
-            answer = await address.function(given, work)
+            answer = await address.function(request, work)
         else:
-            answer = await work.aside(partial(address.function, given, work))
+            answer = await work.aside(partial(address.function, request, work))
         if isinstance(answer, Reply):
             return answer
         return Reply(answer if isinstance(answer, bytes) else await self._work.aside(partial(json_bytes, answer)))
@@ -129,42 +129,42 @@ class App:
 
 def _rejection(error: Exception) -> Reply:
     """The status of an error and its one-line message."""
-    status, why = getattr(error, "status", 422), str(error)
+    status, reason = getattr(error, "status", 422), str(error)
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        why = f"{place + ': ' if place else ''}{str(first['msg']).removeprefix('Value error, ')}"[:300]
+        reason = f"{place + ': ' if place else ''}{str(first['msg']).removeprefix('Value error, ')}"[:300]
         if first["type"] == "json_invalid":
-            status, why = 400, "the body is not valid UTF-8 JSON"
-    return Reply(json_bytes({"error": " ".join(why.split())}), status=status, headers=MORE_HEADERS.get(status, ()))
+            status, reason = 400, "the body is not valid UTF-8 JSON"
+    return Reply(json_bytes({"error": " ".join(reason.split())}), status=status, headers=MORE_HEADERS.get(status, ()))
 
 
 # ------------------------------------------------------------ documentation and monitoring
 
 
 async def healthz(scope: Scope, work: Shared) -> bytes:
-    """The process runs, and its models are loaded."""
+    """Check that the server is running and its models are loaded."""
     return json_bytes({"status": "ok"})
 
 
 async def models(scope: Scope, work: Shared) -> bytes:
-    """The models that are served: the task of each, what it reads, its labels."""
+    """List the models with their tasks, input columns and labels."""
     return json_bytes({"models": [served.facts() for served in work.models]})
 
 
 async def metrics(scope: Scope, work: Shared) -> Reply:
-    """Counts for Prometheus."""
+    """Return request counts and durations in the Prometheus text format."""
     batches = {"batches_total": work.batcher.n_batches, "batched_requests_total": work.batcher.n_requests}
     return Reply(work.counts.text({"models": len(list(work.models)), **batches}).encode(), b"text/plain; version=0.0.4")
 
 
 async def description(scope: Scope, work: Shared) -> bytes:
-    """This description, for programs."""
+    """Return this description in the OpenAPI format."""
     return json_bytes(openapi(DESCRIBED))
 
 
 async def docs(scope: Scope, work: Shared) -> Reply:
-    """This description, for people."""
+    """Return this description as an HTML page."""
     host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
     return Reply(docs_page(DESCRIBED, host).encode(), b"text/html; charset=utf-8")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -21,7 +22,20 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "/v1/spans": {"text": "Ann lives in Rome."},
     "/v1/explain": {"sentence": ["the", "dog", "barks"], "allowed": {"1": "N"}},
 }
-ERRORS = (400, 401, 403, 404, 408, 413, 422, 429, 503)
+ERRORS = {
+    400: "the body is not valid UTF-8 JSON",
+    401: "the token is missing or wrong",
+    403: "the Host or Origin header is not allowed",
+    404: "unknown model or path",
+    408: "timeout while reading the request",
+    413: "too many bytes, sentences, tokens or output values",
+    422: "invalid input, or the task of the model does not support this endpoint",
+    429: "too many concurrent requests; retry after the time in Retry-After",
+    503: "timeout while computing the response",
+}
+ABOUT = (
+    'Predictions of trellis models: taggers, parsers, word segmenters and rerankers. Errors are `{"error": "message"}`.'
+)
 
 
 def openapi(addresses: Mapping[str, Address]) -> dict[str, Any]:
@@ -32,23 +46,34 @@ def openapi(addresses: Mapping[str, Address]) -> dict[str, Any]:
         kinds |= {} if address.answer is None else {(address.answer, "serialization"): None}
     schemas, defined = models_json_schema(list(kinds), ref_template="#/components/schemas/{model}")
 
-    def content(what: str, kind: type[BaseModel] | None, mode: JsonSchemaMode = "serialization") -> dict[str, Any]:
+    def content(name: str, kind: type[BaseModel] | None, mode: JsonSchemaMode = "serialization") -> dict[str, Any]:
         if kind is None:
-            return {"description": what}
-        return {"description": what, "content": {"application/json": {"schema": schemas[kind, mode]}}}
+            return {"description": name}
+        return {"description": name, "content": {"application/json": {"schema": schemas[kind, mode]}}}
 
-    errors = {str(status): content("error message", ErrorAnswer) for status in ERRORS}
+    errors = {str(status): content(meaning, ErrorAnswer) for status, meaning in ERRORS.items()}
     paths: dict[str, Any] = {}
     for path, (function, body, answer) in addresses.items():
-        responses = {"200": content("response", answer)}
+        summary, details = _described(function)
+        operation: dict[str, Any] = {"summary": summary, "operationId": path.strip("/").replace("/", "_")}
+        operation |= {"description": details} if details else {}
+        responses = {"200": content("success", answer)}
         if body is None:
-            paths[path] = {"get": {"description": function.__doc__, "responses": responses}}
+            paths[path] = {"get": {**operation, "responses": responses}}
             continue
-        asked = {**content("request", body, "validation"), "required": True}
-        about = {"description": function.__doc__, "requestBody": asked, "responses": {**responses, **errors}}
-        paths[path] = {"post": about}
-    info = {"title": "trellis", "version": trellis.__version__}
+        request = content("input and options", body, "validation")
+        if path in EXAMPLES:
+            request["content"]["application/json"]["example"] = EXAMPLES[path]
+        request["required"] = True
+        paths[path] = {"post": {**operation, "requestBody": request, "responses": {**responses, **errors}}}
+    info = {"title": "trellis", "version": trellis.__version__, "description": ABOUT}
     return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": defined["$defs"]}}
+
+
+def _described(function: Callable[..., Any]) -> tuple[str, str]:
+    """Summary and details of a docstring; quoted names are in Markdown."""
+    summary, _, details = (inspect.getdoc(function) or "").partition("\n\n")
+    return summary, " ".join(details.split()).replace("``", "`")
 
 
 def docs_page(addresses: Mapping[str, Address], host: str) -> str:
@@ -58,7 +83,7 @@ def docs_page(addresses: Mapping[str, Address], host: str) -> str:
     parts.append(element("p", "JSON over HTTP. OpenAPI description: ", link))
     for path, (function, body, _) in addresses.items():
         parts.append(element("h2", f"{'GET' if body is None else 'POST'} {path}"))
-        parts.append(element("p", function.__doc__))
+        parts += [element("p", text) for text in _described(function) if text]
         if body is not None:
             example = f"-H 'content-type: application/json' -d '{json.dumps(EXAMPLES[path])}'"
             parts.append(element("pre", f"curl -s {host}{path} {example}"))

@@ -65,7 +65,7 @@ class RequestCounts:
         self.total_seconds += seconds
         self.seconds[next(bucket for bucket in BUCKETS if seconds <= bucket)] += 1
 
-    def text(self, more: dict[str, float]) -> str:
+    def text(self, gauges: dict[str, float]) -> str:
         """Format for Prometheus."""
         lines = ["# TYPE trellis_requests_total counter"]
         for (path, status), n in sorted(self.requests.items()):
@@ -77,7 +77,7 @@ class RequestCounts:
             name = "+Inf" if bucket == float("inf") else f"{bucket:g}"
             lines.append(f'trellis_request_seconds_bucket{{le="{name}"}} {so_far}')
         lines += [f"trellis_request_seconds_sum {self.total_seconds:.6f}", f"trellis_request_seconds_count {so_far}"]
-        values = {"tokens_total": self.tokens, "sentences_total": self.sentences, "in_flight": self.in_flight, **more}
+        values = {"tokens_total": self.tokens, "sentences_total": self.sentences, "in_flight": self.in_flight, **gauges}
         for name, value in values.items():
             kind = "counter" if name.endswith("_total") else "gauge"
             lines += [f"# TYPE trellis_{name} {kind}", f"trellis_{name} {value:g}"]
@@ -87,12 +87,12 @@ class RequestCounts:
 class TurnedAwayError(Exception):
     """A rejected request: a status and one line."""
 
-    def __init__(self, status: int, why: str) -> None:
-        super().__init__(status, why)
-        self.status, self.why = status, why
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(status, reason)
+        self.status, self.reason = status, reason
 
     def __str__(self) -> str:
-        return self.why
+        return self.reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +127,19 @@ class Door:
 
     async def body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
         """Read the request body, within the limits of bytes and time."""
-        most, seconds, body = self.limits.bytes, self.limits.seconds, bytearray()
+        limit, seconds, body = self.limits.bytes, self.limits.seconds, bytearray()
         size = headers.get(b"content-length", b"0")
-        n, more = int(size) if size.isdigit() else 0, True
+        n, is_open = int(size) if size.isdigit() else 0, True
         try:
             async with asyncio.timeout(seconds):
-                while more and n <= most:
+                while is_open and n <= limit:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise TurnedAwayError(400, "the client disconnected")
                     body += message.get("body", b"")
-                    n, more = len(body), message.get("more_body", False)
+                    n, is_open = len(body), message.get("more_body", False)
         except TimeoutError:
             raise TurnedAwayError(408, f"timeout: the request did not arrive within {seconds:g} s") from None
-        if n > most:
-            raise TurnedAwayError(413, f"more than {most:,} bytes; send a smaller request")
+        if n > limit:
+            raise TurnedAwayError(413, f"more than {limit:,} bytes; send a smaller request")
         return bytes(body)

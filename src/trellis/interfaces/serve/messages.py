@@ -1,4 +1,4 @@
-"""What requests bring and what answers hold. A sentence is a list of words, of lists of columns, or of attributes.
+"""Bodies of requests and responses. A sentence is a list of words, of lists of columns, or of attributes.
 
 Validation stops at the first error of a list or an object: one request cannot make errors by the million.
 """
@@ -45,15 +45,15 @@ def _positions(allowed: Any) -> Positions:
         raise ValueError(
             "allowed must be an object from positions to labels; for several sentences, a list of such objects"
         )
-    found: Positions = {}
+    positions: Positions = {}
     for key, labels in allowed.items():
         if not (key.isascii() and key.isdigit() and len(key) < 10):
             raise ValueError(f"{key[:80]!r} is not a token position (an integer, counted from 0)")
         several = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
         if not isinstance(labels, str) and not several:
             raise ValueError(f"the value at position {key} must be a label or a list of labels")
-        found[int(key)] = labels
-    return found
+        positions[int(key)] = labels
+    return positions
 
 
 def _schema(kind: Any) -> WithJsonSchema:
@@ -62,14 +62,15 @@ def _schema(kind: Any) -> WithJsonSchema:
 
 Token = Annotated[Any, PlainValidator(_token), _schema(str | list[str] | dict[str, str | float | bool])]
 Sentence = Annotated[
-    list[Token], Field(fail_fast=True, description="tokens: words, lists of columns or objects of attributes")
+    list[Token],
+    Field(fail_fast=True, description="one sentence: a list of words, lists of columns or attribute objects"),
 ]
 _Allowed = Positions | list[Positions | None]
 Allowed = Annotated[_Allowed, PlainValidator(_allowed), _schema(_Allowed)]
 
 
 class Body(BaseModel):
-    """The body of a request; a field that is not known is an error, the first of them alone."""
+    """Base class of request bodies; the first unknown field is an error."""
 
     model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": False})
 
@@ -81,22 +82,24 @@ class Body(BaseModel):
 
 
 class Request(Body):
-    """What to work on: one sentence, several, or text."""
+    """Input of the model; exactly one of sentence, sentences and text is required."""
 
     model: str | None = Field(None, description="name of the model (default: the first model)")
-    sentence: Sentence | None = None
-    sentences: Annotated[list[Sentence], Field(fail_fast=True)] | None = None
-    text: str | None = Field(None, description="running text, split into sentences and words by the server")
-    lines: bool = Field(False, description="one sentence per line of text")
+    sentence: Sentence | None = Field(
+        None, description="one sentence: a list of words, of lists of columns or of attribute objects"
+    )
+    sentences: Annotated[list[Sentence], Field(fail_fast=True)] | None = Field(None, description="several sentences")
+    text: str | None = Field(None, description="raw text; the server splits it into sentences and tokens")
+    lines: bool = Field(False, description="text has one sentence per line (default: split automatically)")
     allowed: Allowed | None = Field(
         None,
-        description="allowed labels by token position, counted from 0; for several sentences, a list of such objects",
+        description="taggers: allowed labels by token position, counted from 0; with sentences, a list of such objects",
     )
 
     @model_validator(mode="after")
     def _one_of_three(self) -> Request:
-        given = [name for name in ("sentence", "sentences", "text") if getattr(self, name) is not None]
-        if len(given) != 1:
+        fields = [name for name in ("sentence", "sentences", "text") if getattr(self, name) is not None]
+        if len(fields) != 1:
             raise ValueError("exactly one of sentence, sentences and text is required")
         if self.text is not None and self.allowed is not None:
             raise ValueError("allowed cannot be combined with text; send sentence or sentences")
@@ -110,44 +113,49 @@ class Request(Body):
 
 
 class KBestRequest(Request):
-    """The k best outputs."""
+    """Input of the model, and the number of outputs."""
 
-    k: int = Field(5, ge=1, le=1000)
+    k: int = Field(5, ge=1, le=1000, description="number of outputs per sentence")
 
 
 class ExplainRequest(Request):
-    """Why this output."""
+    """Input of the model, and the size of the explanation."""
 
     labels: int = Field(3, ge=1, le=100, description="taggers: number of labels to explain per token")
-    terms: int = Field(10, ge=0, le=1000, description="number of terms per list, largest weights first")
-
-
-class ModelFacts(BaseModel):
-    """What a model is."""
-
-    name: str
-    task: str = Field(description="tag, parse, trees, words or rerank")
-    columns: list[str] = Field(description="columns of a token")
-    attributes: bool = Field(description="whether tokens are objects of attributes")
-    target: str | None = None
-    labels: list[str] | None = None
-    order: int | None = None
-    probability_kind: str | None = Field(
-        None, description="meaning of confidence: exact 'probability', or 'confidence', the softmax of path scores"
+    terms: int = Field(
+        10, ge=0, le=1000, description="maximum number of terms per list, largest absolute weights first"
     )
 
 
-class ModelList(BaseModel):
-    """The models that are served."""
+ModelName = Annotated[str, Field(description="name of the model")]
+KIND = "exact 'probability', or 'confidence', the softmax of path scores"
+ProbabilityKind = Annotated[str, Field(description=f"meaning of the probabilities: {KIND}")]
 
-    models: list[ModelFacts]
+
+class ModelFacts(BaseModel):
+    """A model on the server."""
+
+    name: str = Field(description="name, as in the model field of requests")
+    task: str = Field(description="tag, parse, trees, words or rerank")
+    columns: list[str] = Field(description="columns of a token, in this order")
+    attributes: bool = Field(description="whether tokens are attribute objects")
+    target: str | None = Field(None, description="taggers: predicted column")
+    labels: list[str] | None = Field(None, description="label set")
+    order: int | None = Field(None, description="Markov order")
+    probability_kind: str | None = Field(None, description=f"meaning of the probabilities: {KIND}")
+
+
+class ModelList(BaseModel):
+    """All models on the server."""
+
+    models: list[ModelFacts] = Field(description="all models; the first is the default")
 
 
 class Arcs(BaseModel):
-    """A dependency tree: of each word its head, counted from 1, 0 for the root; labels where the parser has them."""
+    """A dependency tree."""
 
-    heads: list[int]
-    deprels: list[str] | None = None
+    heads: list[int] = Field(description="head of each word, counted from 1; 0 is the root")
+    deprels: list[str] | None = Field(None, description="dependency relation of each word")
 
 
 # Labels or words; a dependency tree; a phrase tree in brackets.
@@ -155,63 +163,65 @@ Output = list[str] | Arcs | str
 
 
 class Predicted(BaseModel):
-    """The best output of each sentence; of text also its sentences with the places of words."""
+    """The best output of each sentence."""
 
-    model: str
-    outputs: list[Output]
-    sentences: list[dict[str, Any]] | None = None
+    model: ModelName
+    outputs: list[Output] = Field(description="one output per sentence")
+    sentences: list[dict[str, Any]] | None = Field(
+        None, description="for text: sentences and tokens with character offsets (start, end)"
+    )
 
 
 class Scored(BaseModel):
-    """An output with its score; null if nothing that the model derives has these words."""
+    """An output and its score."""
 
     output: Output
-    score: float | None
+    score: float | None = Field(description="null if the grammar does not generate the sentence")
 
 
 class KBestAnswer(BaseModel):
-    """The k best of each sentence."""
+    """The k best outputs of each sentence."""
 
-    model: str
-    kbest: list[list[Scored]]
+    model: ModelName
+    kbest: list[list[Scored]] = Field(description="up to k outputs per sentence, best first")
 
 
 class MarginalsAnswer(BaseModel):
-    """Of each sentence, of each token, how probable every label is."""
+    """The label probabilities of each token."""
 
-    model: str
-    probability_kind: str
-    marginals: list[list[dict[str, float]]]
+    model: ModelName
+    probability_kind: ProbabilityKind
+    marginals: list[list[dict[str, float]]] = Field(description="per sentence and token: label to probability")
 
 
 class FoundSpan(BaseModel):
-    """A span: tokens start_token..end_token of its sentence, of text also characters start..end; ends not included."""
+    """A labelled span of a sentence; ends are exclusive."""
 
     label: str
-    start_token: int
-    end_token: int
-    start: int | None = None
-    end: int | None = None
-    text: str | None = None
-    confidence: float
+    start_token: int = Field(description="index of the first token")
+    end_token: int = Field(description="index after the last token")
+    start: int | None = Field(None, description="for text: offset of the first character")
+    end: int | None = Field(None, description="for text: offset after the last character")
+    text: str | None = Field(None, description="for text: the characters of the span")
+    confidence: float = Field(description="probability of the span, see probability_kind")
 
 
 class Spans(BaseModel):
     """The spans of each sentence."""
 
-    model: str
-    probability_kind: str
-    spans: list[list[FoundSpan]]
+    model: ModelName
+    probability_kind: ProbabilityKind
+    spans: list[list[FoundSpan]] = Field(description="one list per sentence")
 
 
 class Explained(BaseModel):
-    """Why each sentence gets its output."""
+    """The explanation of each prediction."""
 
-    model: str
-    explanations: list[dict[str, Any]]
+    model: ModelName
+    explanations: list[dict[str, Any]] = Field(description="one object per sentence")
 
 
 class ErrorAnswer(BaseModel):
-    """What is wrong, in one line."""
+    """An error."""
 
-    error: str
+    error: str = Field(description="message of one line")

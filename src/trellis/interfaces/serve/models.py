@@ -39,8 +39,8 @@ class Served:
         """The model if it is a tagger; otherwise raises TurnedAwayError (422)."""
         if isinstance(self.model, Tagger):
             return self.model
-        what = f"model {self.name!r} is a {TASKS[self.model.task].noun}"
-        raise TurnedAwayError(422, f"{what}; marginals, spans, allowed labels and labelled corpora require a tagger")
+        text = f"model {self.name!r} is a {TASKS[self.model.task].noun}"
+        raise TurnedAwayError(422, f"{text}; marginals, spans, allowed labels and labelled corpora require a tagger")
 
     @property
     def reader(self) -> Any:
@@ -71,10 +71,10 @@ class Served:
         dict[str, Any]
             Facts by name.
         """
-        about = {"name": self.name, "task": self.model.task, "columns": self.columns}
-        known = {name: getattr(self.reader, name, None) for name in ("target", "labels", "order", "probability_kind")}
-        known = {name: value for name, value in known.items() if value is not None}
-        return {**about, **known, "attributes": self.reads_attributes}
+        result = {"name": self.name, "task": self.model.task, "columns": self.columns}
+        values = {name: getattr(self.reader, name, None) for name in ("target", "labels", "order", "probability_kind")}
+        values = {name: value for name, value in values.items() if value is not None}
+        return {**result, **values, "attributes": self.reads_attributes}
 
     def work(self, n: int) -> int:
         """Estimate the cost of predicting n tokens: linear for a tagger, cubic for a parser.
@@ -202,9 +202,9 @@ class Models:
             return Served(name, load(path))
         except ModelError as error:
             if any(f"{need}=" in str(error) for need in PYTHON_CODE):
-                served = ", ".join(f"{one.noun}s" for task, one in TASKS.items() if task != "structured")
-                why = f"cannot be served because it needs Python code: {error}"
-                raise ModelError(f"{why}; the server supports {served} without such code") from None
+                nouns = ", ".join(f"{task_class.noun}s" for task, task_class in TASKS.items() if task != "structured")
+                reason = f"cannot be served because it needs Python code: {error}"
+                raise ModelError(f"{reason}; the server supports {nouns} without such code") from None
             raise
 
 

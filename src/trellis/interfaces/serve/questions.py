@@ -66,25 +66,25 @@ class Shared:
         """Start threads; call it within the server's event loop."""
         self.batcher, self.workers = Batcher(self.n_threads), ThreadPoolExecutor(WORKERS, "trellis-work")
 
-    async def inputs(self, given: messages.Request, served: Served, values: int = 1) -> Inputs:
+    async def inputs(self, request: messages.Request, served: Served, values: int = 1) -> Inputs:
         """The checked sentences of a request; ``values`` is the number of values per token in the response."""
-        tokens, text, limits = None, given.text, self.limits
-        allowed = [given.allowed] if isinstance(given.allowed, dict) else given.allowed
+        tokens, text, limits = None, request.text, self.limits
+        allowed = [request.allowed] if isinstance(request.allowed, dict) else request.allowed
         if allowed is not None:
             _ = served.tagger  # raises where it is something else
         if text is None:
-            sentences: list[Any] = [given.sentence] if given.sentences is None else given.sentences
+            sentences: list[Any] = [request.sentence] if request.sentences is None else request.sentences
             if served.model.task == "words":
                 raise TurnedAwayError(
                     422, "a word segmenter reads text; send text, with lines=true for one text per line"
                 )
         elif served.model.task == "words":
-            sentences = text.splitlines() if given.lines else [text]
+            sentences = text.splitlines() if request.lines else [text]
         else:
             if len(served.columns) > 1 or served.reads_attributes:
                 columns = ", ".join(served.columns)
                 raise TurnedAwayError(422, f"text has only words, but the model reads {columns}; send sentences")
-            tokens = await self.aside(lambda: tokenize(text, lines=given.lines))
+            tokens = await self.aside(lambda: tokenize(text, lines=request.lines))
             sentences = [[token.text for token in sentence] for sentence in tokens]
         n = sum(map(len, sentences))
         if len(sentences) > limits.sentences:
@@ -93,8 +93,8 @@ class Shared:
             raise TurnedAwayError(413, f"more than {limits.tokens:,} tokens; send fewer per request")
         costs = [max(served.work(len(sentence)), len(sentence) * values) for sentence in sentences]
         if sum(costs) > limits.values:
-            why = f"{n:,} tokens need {sum(costs):,} output values of this model; the limit is {limits.values:,}"
-            raise TurnedAwayError(413, f"{why}; send fewer or shorter sentences, or request fewer values for each")
+            reason = f"{n:,} tokens need {sum(costs):,} output values of this model; the limit is {limits.values:,}"
+            raise TurnedAwayError(413, f"{reason}; send fewer or shorter sentences, or request fewer values for each")
         self.counts.tokens += n
         self.counts.sentences += len(sentences)
         return Inputs(sentences, allowed, costs, tokens)
@@ -123,10 +123,14 @@ class Shared:
         self.batcher.close()
 
 
-async def predict(given: messages.Request, work: Shared) -> bytes:
-    """The best output of each sentence: labels, heads with their labels, a tree in brackets, or words."""
-    served = work.models.get(given.model)
-    inputs, model, text = await work.inputs(given, served), served.model, given.text or ""
+async def predict(request: messages.Request, work: Shared) -> bytes:
+    """Predict the best output of each sentence.
+
+    The output is a list of labels (taggers, rerankers), heads with relations (dependency parsers), a bracketed tree
+    (constituency parsers) or a list of words (word segmenters). For text, also the sentences and offsets of tokens.
+    """
+    served = work.models.get(request.model)
+    inputs, model, text = await work.inputs(request, served), served.model, request.text or ""
     if isinstance(model, Tagger) and inputs.allowed is None:  # batched with other requests
         labels = await work.batcher.tag(model, inputs.sentences)
 
@@ -145,11 +149,11 @@ async def predict(given: messages.Request, work: Shared) -> bytes:
     return await work.answers(served, inputs, "outputs", answer, **placed)
 
 
-async def kbest(given: messages.KBestRequest, work: Shared) -> bytes:
-    """The k best outputs of each sentence, with their scores."""
-    served = work.models.get(given.model)
-    model, k = served.model, min(given.k, getattr(served.model, "k", given.k))  # the number of candidates of a reranker
-    inputs = await work.inputs(given, served, 10 * given.k if model.task == "trees" else given.k)
+async def kbest(query: messages.KBestRequest, work: Shared) -> bytes:
+    """Predict the k best outputs of each sentence, with their scores."""
+    served = work.models.get(query.model)
+    model, k = served.model, min(query.k, getattr(served.model, "k", query.k))  # the number of candidates of a reranker
+    inputs = await work.inputs(query, served, 10 * query.k if model.task == "trees" else query.k)
 
     def answer(part: Inputs) -> list[Any]:
         if isinstance(model, Tagger):
@@ -161,11 +165,14 @@ async def kbest(given: messages.KBestRequest, work: Shared) -> bytes:
     return await work.answers(served, inputs, "kbest", answer)
 
 
-async def marginals(given: messages.Request, work: Shared) -> bytes:
-    """The probability of every label of every token; of taggers."""
-    served = work.models.get(given.model)
+async def marginals(request: messages.Request, work: Shared) -> bytes:
+    """Return the probability of every label for each token.
+
+    For taggers only. ``probability_kind`` tells whether these are exact probabilities or a softmax of path scores.
+    """
+    served = work.models.get(request.model)
     tagger = served.tagger
-    inputs = await work.inputs(given, served, len(tagger.labels))
+    inputs = await work.inputs(request, served, len(tagger.labels))
 
     def answer(part: Inputs) -> list[Any]:
         return list(map(list, tagger.marginals_batch(part.sentences, allowed=part.allowed, n_threads=work.n_threads)))
@@ -173,11 +180,14 @@ async def marginals(given: messages.Request, work: Shared) -> bytes:
     return await work.answers(served, inputs, "marginals", answer, probability_kind=tagger.probability_kind)
 
 
-async def spans(given: messages.Request, work: Shared) -> bytes:
-    """The spans that labels mark, with the exact probability of each; of text with their characters; of taggers."""
-    served = work.models.get(given.model)
-    tagger, text = served.tagger, given.text or ""
-    inputs = await work.inputs(given, served, len(tagger.labels))
+async def spans(request: messages.Request, work: Shared) -> bytes:
+    """Return the labelled spans, such as named entities, with the probability of each.
+
+    For taggers whose labels mark spans. Ends are exclusive. For text, character offsets are also returned.
+    """
+    served = work.models.get(request.model)
+    tagger, text = served.tagger, request.text or ""
+    inputs = await work.inputs(request, served, len(tagger.labels))
 
     def answer(part: Inputs) -> list[Any]:
         lists = tagger.tag_spans_batch(part.sentences, allowed=part.allowed, n_threads=work.n_threads)
@@ -189,19 +199,23 @@ async def spans(given: messages.Request, work: Shared) -> bytes:
     return await work.answers(served, inputs, "spans", answer, probability_kind=tagger.probability_kind)
 
 
-async def explain(given: messages.ExplainRequest, work: Shared) -> bytes:
-    """Why each sentence gets its output: the terms of its score, and what beats the second best."""
-    served = work.models.get(given.model)
+async def explain(request: messages.ExplainRequest, work: Shared) -> bytes:
+    """Explain the prediction for each sentence.
+
+    The terms (features times weights) of the score, the second-best output and the difference between the two. For
+    taggers also the features for and against the best labels of each token.
+    """
+    served = work.models.get(request.model)
     model: Any = served.model
     n_labels = len(model.labels) if model.task == "tag" else EXPLAINED
-    inputs = await work.inputs(given, served, EXPLAINING * n_labels)
+    inputs = await work.inputs(request, served, EXPLAINING * n_labels)
 
     def answer(part: Inputs) -> list[Any]:
         if model.task != "tag":
-            return [model.explain(sentence).to_dict(n_terms=given.terms) for sentence in part.sentences]
+            return [model.explain(sentence).to_dict(n_terms=request.terms) for sentence in part.sentences]
         pairs = zip(part.sentences, part.allowed or [None] * len(part.sentences), strict=True)
-        shown = {"n_labels": given.labels, "n_terms": given.terms}
-        return [model.explain(sentence, allowed=labels).to_dict(**shown) for sentence, labels in pairs]
+        limits = {"n_labels": request.labels, "n_terms": request.terms}
+        return [model.explain(sentence, allowed=labels).to_dict(**limits) for sentence, labels in pairs]
 
     return await work.answers(served, inputs, "explanations", answer)
 

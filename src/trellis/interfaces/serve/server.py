@@ -31,9 +31,9 @@ QUIET_SECONDS = 10.0  # seconds between two log lines about the same problem
 class Server(uvicorn.Server):
     """A server that reports its address and has a guaranteed shutdown."""
 
-    def __init__(self, config: uvicorn.Config, told: Callable[[str, int], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_start: Callable[[str, int], None]) -> None:
         super().__init__(config)
-        self._told = told
+        self._told = on_start
         self._next_line = 0.0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -63,7 +63,7 @@ class Server(uvicorn.Server):
             )
 
 
-def run(app: Any, models: Models, host: str, port: int, *, watch: bool, told: Callable[[str, int], None]) -> None:
+def run(app: Any, models: Models, host: str, port: int, *, watch: bool, on_start: Callable[[str, int], None]) -> None:
     """Serve until SIGTERM or SIGINT; SIGHUP reads the models again, and so does ``watch`` when a file has changed."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -71,8 +71,8 @@ def run(app: Any, models: Models, host: str, port: int, *, watch: bool, told: Ca
         # Inherited by connections: responses are sent without waiting for acknowledgements (Nagle's algorithm is off).
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except (OSError, OverflowError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise ArgumentError(f"cannot listen on {host}, port {port}: {why}; use another --port") from None
+        reason = getattr(error, "strerror", None) or error
+        raise ArgumentError(f"cannot listen on {host}, port {port}: {reason}; use another --port") from None
     sys.setswitchinterval(0.001)  # threads yield the GIL to the event loop sooner
     bounds = {"seconds": app.limits.seconds, "most": most_connections(), "waiting": {}}
     config = uvicorn.Config(
@@ -92,7 +92,7 @@ def run(app: Any, models: Models, host: str, port: int, *, watch: bool, told: Ca
     if watch:
         _aside(lambda: _watch(models))
     try:
-        Server(config, told).run(sockets=[listener])
+        Server(config, on_start).run(sockets=[listener])
         code = 0
     except SystemExit as end:
         code = int(end.code or 0)

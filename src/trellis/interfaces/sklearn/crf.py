@@ -106,8 +106,8 @@ class CRF(SequenceEstimator):
         for name in _NO_EFFECT:
             if getattr(self, name):
                 warnings.warn(f"{name} has no effect in trellis; omit it", UserWarning, stacklevel=2)
-        given = {name: value for name in _NAMES if (value := getattr(self, name)) is not None}
-        trainer, labels = pycrfsuite.Trainer(self.algorithm, given, self.verbose), [list(some) for some in y]
+        values = {name: value for name in _NAMES if (value := getattr(self, name)) is not None}
+        trainer, labels = pycrfsuite.Trainer(self.algorithm, values, self.verbose), [list(row) for row in y]
         dev = None if X_dev is None else pycrfsuite.corpus_of(X_dev, y_dev)
         tagger, log = trainer.fit(pycrfsuite.corpus_of(X, labels), dev)
         order = pycrfsuite.in_order(labels)
@@ -161,7 +161,7 @@ class CRF(SequenceEstimator):
         """
         posteriors = self._fitted().marginals_batch([pycrfsuite._tokens(sentence) for sentence in X])
         return [
-            [{label: token.get(label, 0.0) for label in self.classes_ or ()} for token in one] for one in posteriors
+            [{label: token.get(label, 0.0) for label in self.classes_ or ()} for token in row] for row in posteriors
         ]
 
     def predict_marginals_single(self, xseq: Any) -> list[dict[str, float]]:
@@ -182,46 +182,46 @@ class CRF(SequenceEstimator):
     @property
     def tagger_(self) -> pycrfsuite.Tagger | None:
         """The model with the interface of python-crfsuite; None before ``fit``."""
-        model = self._known()
+        model = self._tagger_or_none()
         return None if model is None else pycrfsuite.Tagger(model)
 
     @property
     def classes_(self) -> list[str] | None:
         """Labels in the order of training; None before ``fit``."""
-        model = self._known()
+        model = self._tagger_or_none()
         return None if model is None else list(getattr(self, "_labels", model.labels))
 
     @property
     def size_(self) -> int | None:
         """Size of the model in bytes, in CRFsuite's format."""
-        model = self._known()
+        model = self._tagger_or_none()
         return None if model is None else len(write_crfsuite(model.model, self.classes_))
 
     @property
     def attributes_(self) -> list[str] | None:
         """Attributes that have a weight."""
-        return None if (known := self._parsed()) is None else list(known.attributes)
+        return None if (parsed := self._parsed()) is None else list(parsed.attributes)
 
     @property
     def num_attributes_(self) -> int | None:
         """Number of attributes."""
-        return None if (known := self._parsed()) is None else len(known.attributes)
+        return None if (parsed := self._parsed()) is None else len(parsed.attributes)
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float] | None:
         """Weights by attribute and label."""
-        return None if (known := self._parsed()) is None else known.state_features
+        return None if (parsed := self._parsed()) is None else parsed.state_features
 
     @property
     def transition_features_(self) -> dict[tuple[str, str], float] | None:
         """Weights of label pairs."""
-        return None if (known := self._parsed()) is None else known.transitions
+        return None if (parsed := self._parsed()) is None else parsed.transitions
 
     def _parsed(self) -> pycrfsuite.ParsedDump | None:
-        model = self._known()
+        model = self._tagger_or_none()
         return None if model is None else pycrfsuite.parsed(model, self.classes_ or model.labels)
 
-    def _known(self) -> trellis.Tagger | None:
+    def _tagger_or_none(self) -> trellis.Tagger | None:
         """The model of ``fit``, or of the file ``model_filename`` if it exists."""
         model: trellis.Tagger | None = getattr(self, "_model", None)
         if model is None and self.model_filename is not None and Path(self.model_filename).exists():

@@ -16,7 +16,7 @@ def _flat(y: Any) -> list[Any]:
 
 
 def _check(y_true: Any, y_pred: Any) -> None:
-    lengths = [[len(one) for one in y] for y in (y_true, y_pred)]
+    lengths = [[len(row) for row in y] for y in (y_true, y_pred)]
     if lengths[0] != lengths[1]:
         raise ValueError("gold and predicted label sequences differ in length")
 
@@ -105,4 +105,4 @@ def span_f1_score(y_true: Any, y_pred: Any) -> float:
     >>> metrics.span_f1_score([["B-NP", "I-NP"]], [["B-NP", "I-NP"]])
     1.0
     """
-    return evaluate([list(one) for one in y_true], [list(one) for one in y_pred], spans=True).span_f1
+    return evaluate([list(row) for row in y_true], [list(row) for row in y_pred], spans=True).span_f1

@@ -21,10 +21,10 @@ Objects = npt.NDArray[np.object_]
 
 def as_objects(sentences: Iterable[Any]) -> Objects:
     """A one-dimensional array of lists; NumPy would convert lists of equal lengths to a two-dimensional array."""
-    given = list(sentences)
-    out = np.empty(len(given), dtype=object)
-    for i, one in enumerate(given):
-        out[i] = one
+    elements = list(sentences)
+    out = np.empty(len(elements), dtype=object)
+    for i, sentence in enumerate(elements):
+        out[i] = sentence
     return out
 
 
@@ -43,8 +43,8 @@ def constructor(defaults: Mapping[str, Any]) -> Callable[..., None]:
     parameters = [inspect.Parameter(name, kind, default=default) for name, default in defaults.items()]
     signature = inspect.Signature([inspect.Parameter("self", kind), *parameters])
 
-    def init(*values: Any, **named: Any) -> None:
-        bound = signature.bind(*values, **named)
+    def init(*values: Any, **parameters: Any) -> None:
+        bound = signature.bind(*values, **parameters)
         bound.apply_defaults()
         vars(bound.arguments.pop("self")).update(bound.arguments)
 
@@ -66,14 +66,14 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self._known() is not None
+        return self._tagger_or_none() is not None
 
-    def _known(self) -> trellis.Tagger | None:
+    def _tagger_or_none(self) -> trellis.Tagger | None:
         """The tagger behind it; None before ``fit``."""
         return getattr(self, "tagger_", None)
 
     def _fitted(self) -> trellis.Tagger:
-        tagger = self._known()
+        tagger = self._tagger_or_none()
         if tagger is None:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
         return tagger

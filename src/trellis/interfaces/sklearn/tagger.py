@@ -124,11 +124,11 @@ class SequenceTagger(SequenceEstimator):
             learner = learner_named(self.learner)() if isinstance(self.learner, str) else self.learner
             if not isinstance(learner, trellis.Learner):
                 raise ValueError(f"{_PREFIX}{next(iter(inner))}: no learner; set learner first")
-            known = {field.name for field in _fields(learner)}
-            if unknown := set(inner) - known:
-                what = f"{type(learner).__name__} has no parameter {min(unknown)!r}"
-                names = f"its parameters are {', '.join(sorted(known))}" if known else "it has no parameters"
-                raise ValueError(f"{what}; {names}")
+            fields = {field.name for field in _fields(learner)}
+            if unknown := set(inner) - fields:
+                fault = f"{type(learner).__name__} has no parameter {min(unknown)!r}"
+                names = f"its parameters are {', '.join(sorted(fields))}" if fields else "it has no parameters"
+                raise ValueError(f"{fault}; {names}")
             self.learner = replace(learner, **inner)  # type: ignore[type-var]
         return self
 

@@ -97,7 +97,7 @@ class TrellisTagger:
         """``"ents"`` if labels encode spans, else ``"tag"``."""
         if self._annotate is not None:
             return self._annotate
-        return "tag" if guess_scheme(self._known().labels) is None else "ents"
+        return "tag" if guess_scheme(self._trained_tagger().labels) is None else "ents"
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -138,26 +138,26 @@ class TrellisTagger:
             yield from batch
 
     def _annotate_all(self, docs: Sequence[Doc]) -> None:
-        tagger = self._known()
+        tagger = self._trained_tagger()
         if tagger.model.first is not None and len(docs) > 1:  # which processes one document at a time
             for doc in docs:
                 self._annotate_all([doc])
             return
         sentences = {doc: parts for doc in docs if (parts := _sentences(doc))}
-        some = [tokens for parts in sentences.values() for tokens in parts]
-        if not some:
+        tokens_of = [tokens for parts in sentences.values() for tokens in parts]
+        if not tokens_of:
             return
-        corpus = trellis.read({name: [_column(name, tokens) for tokens in some] for name in tagger.columns})
+        corpus = trellis.read({name: [_column(name, tokens) for tokens in tokens_of] for name in tagger.columns})
         if self.annotate == "tag":
-            for tokens, tags in zip(some, tagger.tag_batch(corpus), strict=True):
+            for tokens, tags in zip(tokens_of, tagger.tag_batch(corpus), strict=True):
                 for token, tag in zip(tokens, tags, strict=True):
                     token.tag_ = tag
             return
         results = iter(tagger.tag_spans_batch(corpus))
         for doc, parts in sentences.items():
             spans, scores = list[Span](), list[float]()
-            for tokens, found in zip(parts, islice(results, len(parts)), strict=True):
-                for span, score in found:
+            for tokens, result in zip(parts, islice(results, len(parts)), strict=True):
+                for span, score in result:
                     begin, end = tokens[span.start_token].i, tokens[span.end_token - 1].i + 1
                     spans.append(Span(doc, begin, end, label=span.label))
                     spans[-1]._.set(CONFIDENCE, score)
@@ -187,8 +187,8 @@ class TrellisTagger:
         docs = [example.reference for example in get_examples()]
         sentences = [tokens for doc in docs for tokens in _sentences(doc)]
         annotate = self._annotate or ("ents" if any(doc.ents for doc in docs) else "tag")
-        labels = [_entity_labels(some) if annotate == "ents" else [one.tag_ for one in some] for some in sentences]
-        if not sentences or not any(label not in ("", "O") for some in labels for label in some):
+        labels = [_entity_labels(s) if annotate == "ents" else [t.tag_ for t in s] for s in sentences]
+        if not sentences or not any(label not in ("", "O") for s in labels for label in s):
             raise ArgumentError(
                 f"{self.name}: no example has {'entities' if annotate == 'ents' else 'tags'} to train on"
             )
@@ -198,14 +198,14 @@ class TrellisTagger:
         corpus = {"word": [_column("word", tokens) for tokens in sentences], "label": labels}
         self.tagger = trellis.train(corpus, target="label", **{**options, **settings})
 
-    def score(self, examples: Iterable[Example], **more: Any) -> dict[str, Any]:
+    def score(self, examples: Iterable[Example], **settings: Any) -> dict[str, Any]:
         """Score predictions with spaCy's scorer.
 
         Parameters
         ----------
         examples
             Predicted and gold documents.
-        **more
+        **settings
             Options of the scorer.
 
         Returns
@@ -213,10 +213,10 @@ class TrellisTagger:
         dict[str, Any]
             Scores by name.
         """
-        given = list(examples)
+        elements = list(examples)
         if self.annotate == "ents":
-            return dict(Scorer.score_spans(given, "ents", **more))
-        return dict(Scorer.score_token_attr(given, "tag", **more))
+            return dict(Scorer.score_spans(elements, "ents", **settings))
+        return dict(Scorer.score_token_attr(elements, "tag", **settings))
 
     # ------------------------------------------------------------ files
 
@@ -288,7 +288,7 @@ class TrellisTagger:
             self.tagger = trellis.Tagger.from_bytes(data)
         return self
 
-    def _known(self) -> trellis.Tagger:
+    def _trained_tagger(self) -> trellis.Tagger:
         if self.tagger is None and self._file is not None:
             self.tagger = trellis.Tagger.load(self._file)
         if self.tagger is None:

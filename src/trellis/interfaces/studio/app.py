@@ -105,8 +105,8 @@ def make_studio(
 
     ``corpus`` gives the file that the studio was opened with as a model reads it, ``book`` its labels.
     """
-    more = {**_pages(corpus, book), **({} if book is None else _labelling(models, book))}
-    return App(models, limits=Limits(seconds=SECONDS), hosts=LOOPBACK, n_threads=n_threads, more=more)
+    extra = {**_pages(corpus, book), **({} if book is None else _labelling(models, book))}
+    return App(models, limits=Limits(seconds=SECONDS), hosts=LOOPBACK, n_threads=n_threads, extra=extra)
 
 
 def _pages(corpus: Shape | None, book: Workbook | None) -> dict[str, Address]:
@@ -116,21 +116,21 @@ def _pages(corpus: Shape | None, book: Workbook | None) -> dict[str, Address]:
         models = [served.facts() for served in work.models]
         return {"models": models, "corpus": corpus is not None, "book": book is not None}
 
-    async def look(given: LookRequest, work: Shared) -> dict[str, Any]:
-        served = work.models.get(given.model)
-        inputs = await work.inputs(given, served)
-        return await work.aside(lambda: _look(served, given, inputs))
+    async def look(request: LookRequest, work: Shared) -> dict[str, Any]:
+        served = work.models.get(request.model)
+        inputs = await work.inputs(request, served)
+        return await work.aside(lambda: _look(served, request, inputs))
 
-    def errors(given: ModelRequest, work: Shared) -> dict[str, Any]:
-        served = work.models.get(given.model)
+    def errors(request: ModelRequest, work: Shared) -> dict[str, Any]:
+        served = work.models.get(request.model)
         return find_errors(served.tagger, _needed(corpus)(served)).to_dict()
 
-    def compare(given: CompareRequest, work: Shared) -> dict[str, Any]:
-        one, other = (work.models.get(name) for name in given.models)
-        return _compare(one, other, given.text, corpus)
+    def compare(request: CompareRequest, work: Shared) -> dict[str, Any]:
+        a, b = (work.models.get(name) for name in request.models)
+        return _compare(a, b, request.text, corpus)
 
-    def learn(given: LearnRequest, work: Shared) -> dict[str, Any]:
-        return {"steps": lessons([list(sentence) for sentence in given.sentences])}
+    def learn(request: LearnRequest, work: Shared) -> dict[str, Any]:
+        return {"steps": lessons([list(sentence) for sentence in request.sentences])}
 
     def root(scope: Scope, work: Shared) -> Reply:
         return Reply(b"", status=307, headers=((b"location", b"/studio/"),))
@@ -175,30 +175,30 @@ def _labelling(models: Models, book: Workbook) -> dict[str, Address]:
         if number is None:
             return {"state": state(), "number": None}
         # The revision first: labels that are newer than their revision cannot be overwritten unseen.
-        about = {"revision": book.revision(number), "labels": book.labels[number], "words": book.words[number]}
+        facts = {"revision": book.revision(number), "labels": book.labels[number], "words": book.words[number]}
         labels, model, suggested, note = book.labels[number], tagger(), list[str](), ""
         if None in labels and model is not None:
-            known = {t: label for t, label in enumerate(labels) if label in model.labels}
+            fixed = {t: label for t, label in enumerate(labels) if label in model.labels}
             try:
-                suggested = model.tag(book.sentence(number), allowed=known or None)
+                suggested = model.tag(book.sentence(number), allowed=fixed or None)
             except TrellisError as error:  # such as labels that break the scheme of the model
                 note = f"no suggestions: {error}"
-        return {"state": state(), "number": number, **about, "suggested": suggested, "note": note}
+        return {"state": state(), "number": number, **facts, "suggested": suggested, "note": note}
 
-    def following(given: NextRequest, work: Shared) -> dict[str, Any]:
-        if given.number is None:
-            return page(book.next(tagger(), given.after, uncertain=given.uncertain))
-        book.check_number(given.number)
-        return page(given.number)
+    def following(request: NextRequest, work: Shared) -> dict[str, Any]:
+        if request.number is None:
+            return page(book.next(tagger(), request.after, uncertain=request.uncertain))
+        book.check_number(request.number)
+        return page(request.number)
 
-    def change(given: LabelRequest, work: Shared) -> dict[str, Any]:
-        revision = book.set(given.number, given.labels, revision=given.revision, client=given.client)
+    def change(request: LabelRequest, work: Shared) -> dict[str, Any]:
+        revision = book.set(request.number, request.labels, revision=request.revision, client=request.client)
         return {**state(), "revision": revision}
 
-    def undo(given: UndoRequest, work: Shared) -> dict[str, Any]:
-        return page(book.undo(given.client))
+    def undo(request: UndoRequest, work: Shared) -> dict[str, Any]:
+        return page(book.undo(request.client))
 
-    def train(given: messages.Body, work: Shared) -> dict[str, Any]:
+    def train(request: messages.Body, work: Shared) -> dict[str, Any]:
         def done(trained: Tagger) -> None:
             models.put("studio", trained)
             trained.save(f"{book.path}.studio.trellis")
@@ -229,21 +229,21 @@ def _needed(corpus: Shape | None) -> Shape:
     return corpus
 
 
-def _look(served: Served, given: LookRequest, inputs: Inputs) -> dict[str, Any]:
+def _look(served: Served, request: LookRequest, inputs: Inputs) -> dict[str, Any]:
     """All that the page shows of one sentence."""
     if not inputs.sentences:
         return {"tokens": [], "others": 0}
-    number = min(given.which, len(inputs.sentences) - 1)
+    number = min(request.which, len(inputs.sentences) - 1)
     sentence = inputs.sentences[number]
     if inputs.tokens is not None:
         tokens = [token._asdict() for token in inputs.tokens[number]]
     else:
         tokens = [{"text": shown(t, token), "start": None, "end": None} for t, token in enumerate(sentence)]
-    about = {"tokens": tokens, "others": len(inputs.sentences), "number": number}
+    facts = {"tokens": tokens, "others": len(inputs.sentences), "number": number}
     if isinstance(served.model, Tagger):
         allowed = None if inputs.allowed is None else inputs.allowed[number]
-        return {**about, **_trellis(served.model, sentence, given.k, allowed)}
-    return {**about, **_overview(served.model, sentence, given.k)}
+        return {**facts, **_trellis(served.model, sentence, request.k, allowed)}
+    return {**facts, **_overview(served.model, sentence, request.k)}
 
 
 def _overview(model: Model, sentence: Any, k: int) -> dict[str, Any]:
@@ -278,27 +278,27 @@ def _trellis(tagger: Tagger, sentence: Any, k: int, allowed: Any) -> dict[str, A
     }
 
 
-def _compare(one: Served, other: Served, text: str | None, corpus: Shape | None) -> dict[str, Any]:
+def _compare(a: Served, b: Served, text: str | None, corpus: Shape | None) -> dict[str, Any]:
     """Where two taggers differ, and on a corpus with gold labels whether by chance."""
-    taggers, target = [one.tagger, other.tagger], one.tagger.target
+    taggers, target = [a.tagger, b.tagger], a.tagger.target
     if text is not None:
         words = [[token.text for token in sentence] for sentence in tokenize(text)]
         return _differences(words, *(tagger.tag_batch(words) for tagger in taggers))
-    if other.tagger.target != target:
+    if b.tagger.target != target:
         raise TurnedAwayError(
-            422, f"{one.name} predicts {target}, but {other.name} predicts {other.tagger.target}; compare them on text"
+            422, f"{a.name} predicts {target}, but {b.name} predicts {b.tagger.target}; compare them on text"
         )
     read = _needed(corpus)
-    corpora = [read(served) for served in (one, other)]
+    corpora = [read(served) for served in (a, b)]
     if corpora[0].starts.tolist() != corpora[1].starts.tolist():
-        raise TurnedAwayError(422, f"{one.name} and {other.name} read the corpus differently; compare them on text")
+        raise TurnedAwayError(422, f"{a.name} and {b.name} read the corpus differently; compare them on text")
     tagged = [tagger.tag_corpus(part) for tagger, part in zip(taggers, corpora, strict=True)]
-    both = [(corpora[0].column(target), part.column(target)) for part in tagged]
-    reports = [evaluate_columns(*columns, corpora[0].starts) for columns in both]
-    test = mcnemar(*(right_tokens(*columns) for columns in both))
+    pairs = [(corpora[0].column(target), part.column(target)) for part in tagged]
+    reports = [evaluate_columns(*columns, corpora[0].starts) for columns in pairs]
+    test = mcnemar(*(right_tokens(*columns) for columns in pairs))
     labels = [part.sentences(target) for part in (*tagged, corpora[0])]
     return {
-        **_differences(corpora[0].sentences(one.tagger.columns[0]), *labels),
+        **_differences(corpora[0].sentences(a.tagger.columns[0]), *labels),
         "scores": [report.headline for report in reports],
         "accuracies": [report.token_accuracy for report in reports],
         "only_right": [int(test.a), int(test.b)],

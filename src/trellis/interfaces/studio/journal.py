@@ -76,8 +76,8 @@ class Journal:
         changes = [_change(line) for line in lines[1:]]
         damaged = [number for number, change in enumerate(changes, 2) if change is None]
         if damaged:
-            what = f"{len(damaged)} damaged line{'s' * (len(damaged) > 1)}, the first in line {damaged[0]}"
-            self.warnings.append(f"{self.path}: {what}; skipped, but kept in the file")
+            damage = f"{len(damaged)} damaged line{'s' * (len(damaged) > 1)}, the first in line {damaged[0]}"
+            self.warnings.append(f"{self.path}: {damage}; skipped, but kept in the file")
         return [change for change in changes if change is not None]
 
     def append(self, key: Key, labels: Labels) -> None:
@@ -88,8 +88,8 @@ class Journal:
             with self.path.open("ab", buffering=0) as file:
                 size = os.fstat(file.fileno()).st_size
                 if size < self._size or (size > self._size and not self._torn):
-                    why = "changed by another program; not saved, restart the studio"
-                    raise CorpusError(str(self.path), None, why)
+                    reason = "changed by another program; not saved, restart the studio"
+                    raise CorpusError(str(self.path), None, reason)
                 self._torn = True
                 try:
                     file.truncate(self._size)
@@ -109,12 +109,12 @@ class Journal:
         header = _record(first)
         target = header.get("target")
         if header.get("format") != FORMAT or not isinstance(target, str):
-            why = "not a journal of this studio version; "
+            text = "not a journal of this studio version; "
         elif target == self.target:
             return
         else:
-            why = f"has labels of column {target!r}, not {self.target!r}; open the studio with --target {target}, or "
-        raise CorpusError(str(self.path), 1, why + "move the file away to start a new one")
+            text = f"has labels of column {target!r}, not {self.target!r}; open the studio with --target {target}, or "
+        raise CorpusError(str(self.path), 1, text + "move the file away to start a new one")
 
 
 def _record(line: bytes) -> dict[str, Any]:

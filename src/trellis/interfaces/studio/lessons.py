@@ -37,8 +37,8 @@ def lessons(sentences: list[list[tuple[str, str]]]) -> list[dict[str, Any]]:
             weights.update(changes)
             heaviest = sorted(weights.items(), key=lambda pair: (-abs(pair[1]), pair[0]))
             rows = {"changes": changes.items(), "weights": heaviest}
-            about = {"epoch": epoch, "sentence": i, "words": words, "gold": gold, "labels": labels, **answer}
-            steps.append(about | {name: [[*pair, by] for pair, by in some if by] for name, some in rows.items()})
+            facts = {"epoch": epoch, "sentence": i, "words": words, "gold": gold, "labels": labels, **answer}
+            steps.append(facts | {name: [[*pair, n] for pair, n in diff if n] for name, diff in rows.items()})
         if not any(step["changes"] for step in steps[-len(sentences) :]):
             break
     return steps
@@ -51,22 +51,22 @@ def features(word: str) -> list[str]:
 
 def path_features(words: list[str], path: list[str]) -> list[tuple[str, str]]:
     """The features of a sentence with its labels, each with the label that it counts for."""
-    own = [(feature, label) for word, label in zip(words, path, strict=True) for feature in features(word)]
-    return own + [(f"before={before}", label) for before, label in zip([START, *path], path, strict=False)]
+    emissions = [(feature, label) for word, label in zip(words, path, strict=True) for feature in features(word)]
+    return emissions + [(f"before={previous}", label) for previous, label in zip([START, *path], path, strict=False)]
 
 
 def viterbi(words: list[str], labels: list[str], weights: Weights) -> dict[str, Any]:
     """best[t][z] = own[t][z] + max over y of best[t-1][y] + pair[y][z]; the first of equal ones."""
-    own = np.array([[sum(weights[feature, z] for feature in features(word)) for z in labels] for word in words])
+    emit = np.array([[sum(weights[feature, z] for feature in features(word)) for z in labels] for word in words])
     first, *rest = np.array([[weights[f"before={y}", z] for z in labels] for y in (START, *labels)])
-    pairs, table, back, steps = np.array(rest), [first + own[0]], [np.zeros(len(labels), int)], [first]
-    for scores in own[1:]:
+    pairs, table, pointers, steps = np.array(rest), [first + emit[0]], [np.zeros(len(labels), int)], [first]
+    for scores in emit[1:]:
         totals = table[-1][:, None] + pairs
-        back.append(totals.argmax(axis=0))
-        steps.append(pairs[back[-1], np.arange(len(labels))])
+        pointers.append(totals.argmax(axis=0))
+        steps.append(pairs[pointers[-1], np.arange(len(labels))])
         table.append(scores + totals.max(axis=0))
     path = [int(table[-1].argmax())]
-    for places in back[:0:-1]:
+    for places in pointers[:0:-1]:
         path.append(int(places[path[-1]]))
-    tables = {"table": table, "back": back, "own": own, "pair": steps}
+    tables = {"table": table, "back": pointers, "own": emit, "pair": steps}
     return {"best": [labels[z] for z in reversed(path)], **{name: np.array(t).tolist() for name, t in tables.items()}}

@@ -129,9 +129,9 @@ class Workbook(AbstractContextManager["Workbook"]):
             current = self.revision(number)
             if revision is not None and revision != current and (revision or self._n_changes[number]):
                 raise ConflictError(f"sentence {number + 1} was changed in another tab or session; not saved")
-            before = self.labels[number]
+            previous = self.labels[number]
             self._write(number, labels)
-            self._changes.append((client, number, before))
+            self._changes.append((client, number, previous))
             return self.revision(number)
 
     def undo(self, client: str = "") -> int | None:
@@ -143,10 +143,10 @@ class Workbook(AbstractContextManager["Workbook"]):
             i = next((i for i in reversed(range(len(self._changes))) if self._changes[i][0] == client), None)
             if i is None:
                 return None
-            _, number, before = self._changes[i]
+            _, number, previous = self._changes[i]
             if any(change[1] == number for change in self._changes[i + 1 :]):
                 raise ConflictError(f"sentence {number + 1} was changed in another tab since; undo it there first")
-            self._write(number, before)
+            self._write(number, previous)
             del self._changes[i]
             return number
 
@@ -171,17 +171,17 @@ class Workbook(AbstractContextManager["Workbook"]):
     def _replay(self) -> None:
         """Apply the changes of earlier sessions."""
         numbers = {key: number for number, key in enumerate(self._keys)}
-        lost = set()
+        missing = set()
         for key, labels in self.journal.read():
             number = numbers.get(key)
             if number is None or len(labels) != len(self.words[number]):
-                lost.add(key)
+                missing.add(key)
                 continue
             self.labels[number] = labels
             self._n_changes[number] += 1
-        if lost:
-            what = f"labels of {len(lost)} sentence{'s' * (len(lost) > 1)} that the corpus no longer has"
-            self.warnings.append(f"{self.journal.path}: {what}; not applied, but kept in the file")
+        if missing:
+            loss = f"labels of {len(missing)} sentence{'s' * (len(missing) > 1)} that the corpus no longer has"
+            self.warnings.append(f"{self.journal.path}: {loss}; not applied, but kept in the file")
 
     # ------------------------------------------------------------ next sentence
 
@@ -193,33 +193,33 @@ class Workbook(AbstractContextManager["Workbook"]):
         waiting = [i for i in order if self.words[i] and None in self.labels[i]]
         if not waiting or not uncertain or tagger is None:
             return waiting[0] if waiting else None
-        some = [i for i in waiting if i != after][:LOOKED_AT] or waiting
+        candidates = [i for i in waiting if i != after][:LOOKED_AT] or waiting
         try:
-            lists = tagger.kbest_batch([self.sentence(i) for i in some], 2)
+            lists = tagger.kbest_batch([self.sentence(i) for i in candidates], 2)
         except TrellisError:  # the model cannot read this corpus
-            return some[0]
+            return candidates[0]
         margins = [paths[0][1] - paths[1][1] if len(paths) > 1 else math.inf for paths in lists]
-        return min(zip(margins, some, strict=True))[1]
+        return min(zip(margins, candidates, strict=True))[1]
 
     # ------------------------------------------------------------ training
 
-    def start_training(self, done: Callable[[Tagger], None]) -> None:
-        """Train in the background; ``done`` gets the tagger."""
+    def start_training(self, on_done: Callable[[Tagger], None]) -> None:
+        """Train in the background; ``on_done`` gets the tagger."""
         with self._lock:
             if self.training.running:
                 raise ArgumentError("training is already running; wait until it has finished")
-            some = [i for i, labels in enumerate(self.labels) if any(label is not None for label in labels)]
-            if not some:
+            labelled = [i for i, labels in enumerate(self.labels) if any(label is not None for label in labels)]
+            if not labelled:
                 raise ArgumentError("no labels to train on; label a sentence first")
-            labels = {i: list(self.labels[i]) for i in some}
+            labels = {i: list(self.labels[i]) for i in labelled}
             self.training = Training(running=True)
-        thread = threading.Thread(target=self._train, args=(self.training, labels, done), daemon=True)
+        thread = threading.Thread(target=self._train, args=(self.training, labels, on_done), daemon=True)
         try:
             thread.start()
         except RuntimeError as error:  # the system cannot start a thread
             self.training = Training(error=_message(error))
 
-    def _train(self, training: Training, labels: dict[int, Labels], done: Callable[[Tagger], None]) -> None:
+    def _train(self, training: Training, labels: dict[int, Labels], on_done: Callable[[Tagger], None]) -> None:
         from trellis.learners.crf import CRF
         from trellis.tasks.tagging import options
         from trellis.tasks.tagging.train import train
@@ -229,30 +229,30 @@ class Workbook(AbstractContextManager["Workbook"]):
             training.history.append(event.to_dict())
 
         try:
-            whole = [i for i in labels if None not in labels[i]]
-            held_out = whole[9::10] if len(whole) >= LEAST_FOR_DEV else []
+            complete = [i for i in labels if None not in labels[i]]
+            held_out = complete[9::10] if len(complete) >= LEAST_FOR_DEV else []
             training.held_out = len(held_out)
             dev = self._part(labels, held_out) if held_out else None
-            rest = self._part(labels, sorted(labels.keys() - set(held_out)))
-            how: dict[str, Any] = {"learner": CRF(epochs=EPOCHS), "labels": options.Labels(partial="missing")}
-            done(train(rest, target=self.target, dev=dev, observer=observe, **how))
+            training_part = self._part(labels, sorted(labels.keys() - set(held_out)))
+            settings: dict[str, Any] = {"learner": CRF(epochs=EPOCHS), "labels": options.Labels(partial="missing")}
+            on_done(train(training_part, target=self.target, dev=dev, observer=observe, **settings))
         except Exception as error:  # any error is shown on the page
             training.error = _message(error)
         finally:
             training.running = False
 
-    def _part(self, labels: dict[int, Labels], some: list[int]) -> Corpus:
-        columns = {name: [self._corpus[i][name] for i in some] for name in self.columns}
-        return from_mapping({**columns, self.target: [[label or "" for label in labels[i]] for i in some]}, None)
+    def _part(self, labels: dict[int, Labels], numbers: list[int]) -> Corpus:
+        columns = {name: [self._corpus[i][name] for i in numbers] for name in self.columns}
+        return from_mapping({**columns, self.target: [[label or "" for label in labels[i]] for i in numbers]}, None)
 
     # ------------------------------------------------------------ export
 
     def export(self, format: str) -> bytes:
         """The sentences without a gap, as a file of any format that is written; CoNLL-U gets form and upos."""
-        some = [i for i, labels in enumerate(self.labels) if labels and None not in labels]
-        if not some:
+        complete = [i for i, labels in enumerate(self.labels) if labels and None not in labels]
+        if not complete:
             raise ArgumentError("no completely labelled sentence to export")
-        corpus = self._part(dict(enumerate(self.labels)), some)
+        corpus = self._part(dict(enumerate(self.labels)), complete)
         if format == "conllu":
             columns = {"form": corpus.columns[self.columns[0]], "upos": corpus.columns[self.target]}
             corpus = replace(corpus, columns=columns)

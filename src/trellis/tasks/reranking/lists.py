@@ -81,9 +81,9 @@ class KBestList:
 
 
 @functools.lru_cache(1 << 16)
-def _is_cut(before: str, after: str) -> bool:
+def _is_cut(left: str, right: str) -> bool:
     """Whether a segment boundary is between two neighbours."""
-    return starts_anew(*split_label(before), *split_label(after))
+    return starts_anew(*split_label(left), *split_label(right))
 
 
 @functools.lru_cache(1 << 16)
@@ -92,13 +92,13 @@ def _type(label: str) -> str:
     return OUTSIDE if letter == OUTSIDE else kind
 
 
-def segments_of(labels: Sequence[str], known: dict[Segment, Segment], *, spans: bool) -> tuple[Segment, ...]:
-    """The segments of a label sequence; ``known`` caches those of one sentence, so that equal ones are shared."""
-    found = [Segment(label, t, t + 1) for t, label in enumerate(labels)]
+def segments_of(labels: Sequence[str], cache: dict[Segment, Segment], *, spans: bool) -> tuple[Segment, ...]:
+    """The segments of a label sequence; ``cache`` caches those of one sentence, so that equal ones are shared."""
+    segments = [Segment(label, t, t + 1) for t, label in enumerate(labels)]
     if spans:
         begins = [0, *(t for t, pair in enumerate(pairwise(labels), 1) if _is_cut(*pair)), len(labels)]
-        found = [Segment(_type(labels[a]), a, b) for a, b in pairwise(begins) if a < b]
-    return tuple(known.setdefault(one, one) for one in found)
+        segments = [Segment(_type(labels[a]), a, b) for a, b in pairwise(begins) if a < b]
+    return tuple(cache.setdefault(segment, segment) for segment in segments)
 
 
 # ------------------------------------------------------------ lists
@@ -119,9 +119,9 @@ def kbest_lists(
     spans = guess_scheme(tagger.labels) is not None
     lists = []
     for i, (paths, sentence) in enumerate(zip(found, columns, strict=True)):
-        known: dict[Segment, Segment] = {}
+        cache: dict[Segment, Segment] = {}
         candidates = tuple(
-            Candidate(sentence, tuple(labels), segments_of(labels, known, spans=spans), score, rank)
+            Candidate(sentence, tuple(labels), segments_of(labels, cache, spans=spans), score, rank)
             for rank, (labels, score) in enumerate(paths)
         )
         lists.append(KBestList(candidates, None if gold is None else tuple(gold[i])))
@@ -133,7 +133,7 @@ def _columns(tagger: Tagger, sentences: Any) -> Sequence[Mapping[str, Sequence[s
     names = text_columns(tagger)
     if isinstance(sentences, Corpus):
         lists = [sentences.sentences(name) for name in names]
-        return [dict(zip(names, one, strict=True)) for one in zip(*lists, strict=True)] or [{} for _ in sentences]
+        return [dict(zip(names, values, strict=True)) for values in zip(*lists, strict=True)] or [{} for _ in sentences]
     return [tagger._decoder.strings_of(sentence, names) for sentence in sentences]
 
 
@@ -160,24 +160,24 @@ def wrong_tokens(gold: Sequence[str], z: Candidate) -> float:
 
 def wrong_spans(gold: Sequence[str], z: Candidate) -> float:
     """The number of missed and false spans."""
-    predicted, wanted = [one for one in z.segments if z.labels[one.begin] != OUTSIDE], _spans(tuple(gold))
-    return float(len(wanted) + len(predicted) - 2 * sum(one in wanted for one in predicted))
+    predicted, gold_set = [s for s in z.segments if z.labels[s.begin] != OUTSIDE], _spans(tuple(gold))
+    return float(len(gold_set) + len(predicted) - 2 * sum(s in gold_set for s in predicted))
 
 
 @functools.lru_cache(1)  # all candidates of a list have the same gold labels
 def _spans(labels: tuple[str, ...]) -> frozenset[Segment]:
-    return frozenset(one for one in segments_of(labels, {}, spans=True) if labels[one.begin] != OUTSIDE)
+    return frozenset(s for s in segments_of(labels, {}, spans=True) if labels[s.begin] != OUTSIDE)
 
 
 def report(
-    lists: Sequence[KBestList], chosen: Sequence[Sequence[str]] | None = None, *, cost: Cost = "auto"
+    lists: Sequence[KBestList], outputs: Sequence[Sequence[str]] | None = None, *, cost: Cost = "auto"
 ) -> RerankingReport:
     """Score choices from lists (default: the first candidates) beside the first and the cheapest ones (oracle)."""
-    if any(one.gold is None for one in lists):
+    if any(item.gold is None for item in lists):
         raise ArgumentError("candidate lists without gold labels cannot be scored; create them from a labelled corpus")
-    gold = [one.gold or () for one in lists]
+    gold = [item.gold or () for item in lists]
     costs = cost_named(cost, sorted({label for labels in gold for label in labels}))
-    best = [min(one.candidates, key=functools.partial(costs, y)) for one, y in zip(lists, gold, strict=True)]
-    first = evaluate(gold, [one.candidates[0].labels for one in lists])
+    best = [min(item.candidates, key=functools.partial(costs, y)) for item, y in zip(lists, gold, strict=True)]
+    first = evaluate(gold, [item.candidates[0].labels for item in lists])
     oracle = evaluate(gold, [z.labels for z in best])
-    return RerankingReport.of(first if chosen is None else evaluate(gold, chosen), first, oracle)
+    return RerankingReport.of(first if outputs is None else evaluate(gold, outputs), first, oracle)

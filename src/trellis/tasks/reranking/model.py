@@ -83,8 +83,8 @@ class ListProblem:
             Edges of the hypergraph.
         """
         graph, rank = self.parts(x).graph, int(np.argmin([self.cost_of(y, z) for z in x.candidates]))
-        chosen = graph.n_edges - len(x.candidates) + rank
-        return [chosen, *graph.tails_of(chosen)]  # node i is the head of edge i
+        edge = graph.n_edges - len(x.candidates) + rank
+        return [edge, *graph.tails_of(edge)]  # node i is the head of edge i
 
     def costs(self, x: KBestList, y: Sequence[str]) -> Doubles:
         """Compute the cost of each candidate, less that of the cheapest.
@@ -102,8 +102,8 @@ class ListProblem:
             [n_edges].
         """
         costs = np.zeros(self.parts(x).graph.n_edges)
-        paid = np.array([self.cost_of(y, z) for z in x.candidates])
-        costs[len(costs) - len(paid) :] = paid - paid.min()
+        values = np.array([self.cost_of(y, z) for z in x.candidates])
+        costs[len(costs) - len(values) :] = values - values.min()
         return costs
 
     def output(self, x: KBestList, edges: Sequence[int]) -> int:
@@ -228,8 +228,8 @@ class Reranker(Model):
         KBest
             Pairs (labels, score), best first.
         """
-        (found,) = self._lists([sentence], 1)
-        return KBest((list(found.candidates[at].labels), score) for at, score in self.model.kbest(found, k))
+        (x,) = self._lists([sentence], 1)
+        return KBest((list(x.candidates[rank].labels), score) for rank, score in self.model.kbest(x, k))
 
     def explain(self, sentence: Any) -> Explanation:
         """Explain a prediction: the terms of the candidate's score, and the difference to the second-best candidate.
@@ -244,13 +244,13 @@ class Reranker(Model):
         Explanation
             The explanation.
         """
-        (found,) = self._lists([sentence], 1)
+        (candidates,) = self._lists([sentence], 1)
 
         def labelled(choice: Explanation) -> Explanation:
             second = None if choice.second is None else labelled(choice.second)
-            return replace(choice, output=list(found.candidates[choice.output].labels), second=second)
+            return replace(choice, output=list(candidates.candidates[choice.output].labels), second=second)
 
-        return labelled(self.model.explain(found))
+        return labelled(self.model.explain(candidates))
 
     def top_features(self, n: int | None = 20) -> list[Term]:
         """List the features of whole label sequences with the largest absolute weights.
@@ -305,7 +305,7 @@ class Reranker(Model):
         list[list[str]]
             The labels of the chosen candidates.
         """
-        return [list(one.candidates[self.model.predict(one)].labels) for one in lists]
+        return [list(item.candidates[self.model.predict(item)].labels) for item in lists]
 
     def _lists(self, sentences: Any, n_threads: int | None) -> list[KBestList]:
         return kbest_lists(self.tagger, listed(sentences), self.k, n_threads=n_threads)
@@ -323,18 +323,18 @@ class Reranker(Model):
             header = {**header, "training": {**header["training"], **header["info"]}, "info": {}}
         info, training = notes_and_record(header)
         tagger, functions = Tagger.from_bytes(tensors["tagger"].tobytes()), _by_name(needs.get("functions", ()))
-        chosen = list[Feature]()
+        features = list[Feature]()
         for name in header["features"]:
             if name.endswith("()") and name not in functions:
                 raise ModelError(
                     f"the feature {name} is a function, which files do not contain: call load with functions=[...]"
                 )
-            chosen.append(functions.get(name, name))
+            features.append(functions.get(name, name))
         if unknown := next((name for name in functions if name not in header["features"]), None):
             raise ModelError(f"the model has no feature {unknown}; remove it from functions")
         k, cost = whole_number("k", header["k"], 1, MAX_K), header["cost"]
         scale = real_number("scale", header["scale"], 1 / LARGEST)
-        problem = ListProblem(GlobalFeatures(chosen, text_columns(tagger)), scale, cost_named(cost, tagger.labels))
+        problem = ListProblem(GlobalFeatures(features, text_columns(tagger)), scale, cost_named(cost, tagger.labels))
         return cls(tagger, StructuredModel(problem, *names_and_weights(tensors)), k, cost, info, training)
 
     def _outside(self) -> dict[str, Any]:
@@ -347,10 +347,10 @@ class Reranker(Model):
 
 def _by_name(functions: Any) -> dict[str, Function]:
     """The functions among the features, by their names in a file."""
-    found, named = items(functions), dict[str, Function]()
-    if found is None or not all(map(callable, found)):
+    elements, functions_by_name = items(functions), dict[str, Function]()
+    if elements is None or not all(map(callable, elements)):
         raise ArgumentError(f"functions must be a list of functions, such as [verbs], not {reprlib.repr(functions)}")
-    for function in found:
-        if named.setdefault(f"{function_name(function)}()", function) is not function:
+    for function in elements:
+        if functions_by_name.setdefault(f"{function_name(function)}()", function) is not function:
             raise ArgumentError(f"two functions have the name {function_name(function)}; {RENAME}")
-    return named
+    return functions_by_name

@@ -108,24 +108,24 @@ def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Re
         lists = corpus
     else:
         tagger, lists = _tagger_and_lists(read_examples(corpus, y), fit)
-    found = _labelled("lists", lists, tagger)
+    labelled = _labelled("lists", lists, tagger)
     features = GlobalFeatures(settings.features, text_columns(tagger))
-    problem = ListProblem(features, _typical_gap(found), cost_named(settings.cost, tagger.labels))
+    problem = ListProblem(features, _typical_gap(labelled), cost_named(settings.cost, tagger.labels))
     # Options of the structured model that chooses among the candidates.
     shared = {name: value for name, value in vars(settings).items() if name in StructuredOptions.__annotations__}
     if settings.dev is not None:
-        held_out = [(one, one) for one in _labelled("dev", settings.dev, tagger)]
+        held_out = [(item, item) for item in _labelled("dev", settings.dev, tagger)]
         shared |= {"dev": held_out, "metric": CandidateMetric(settings.metric)}
-    model = train_structured([(one, one.gold) for one in found], problem=problem, **shared)
-    figures = report(found, cost=settings.cost)
+    model = train_structured([(item, item.gold) for item in labelled], problem=problem, **shared)
+    figures = report(labelled, cost=settings.cost)
     # Other options of the structured model are not options of the reranker.
     record = {name: value for name, value in model.training.items() if name not in ("options", "problem")}
     record |= {"options": fit.differing} if fit.differing else {}
     record |= {"metric": settings.metric} if settings.dev is not None else {}
     record |= {
         "lists": {
-            "sentences": len(found),
-            "candidates": sum(len(one.candidates) for one in found),
+            "sentences": len(labelled),
+            "candidates": sum(len(item.candidates) for item in labelled),
             "first": figures.first.headline,
             "oracle": figures.oracle.headline,
         }
@@ -137,12 +137,12 @@ def _tagger_and_lists(corpus: Corpus, fit: Fit) -> tuple[Tagger, list[KBestList]
     """The tagger of a corpus, and the lists of taggers of its folds; a held-out corpus becomes lists too."""
     settings = fit.settings
     held_out = None if settings.dev is None else corpus_of(settings.dev, "compare epochs on")
-    chosen = GlobalFeatures(settings.features, list(corpus.columns)).chosen
+    features = GlobalFeatures(settings.features, list(corpus.columns)).chosen
     fit.weights(len(corpus))
 
     def checked(part: Corpus) -> Tagger:
         tagger = _trained(settings.tagger, part)
-        GlobalFeatures(chosen, text_columns(tagger))
+        GlobalFeatures(features, text_columns(tagger))
         cost_named(settings.cost, corpus.column(tagger.target).values)
         if held_out is not None:
             for name in (*text_columns(tagger), tagger.target):
@@ -151,7 +151,7 @@ def _tagger_and_lists(corpus: Corpus, fit: Fit) -> tuple[Tagger, list[KBestList]
 
     lists = held_out_lists(corpus, checked, k=settings.k, folds=settings.folds, n_threads=settings.n_threads)
     tagger = checked(corpus)
-    settings.features = chosen
+    settings.features = features
     if held_out is not None:
         gold = held_out.sentences(tagger.target)
         settings.dev = kbest_lists(tagger, held_out, settings.k, gold, settings.n_threads)
@@ -189,12 +189,12 @@ def held_out_lists(
     fold_of = np.arange(len(corpus)) % folds
     lists: list[KBestList | None] = [None] * len(corpus)
     for fold in range(folds):
-        made = _trained(tagger, corpus.take(np.flatnonzero(fold_of != fold)))
-        own = np.flatnonzero(fold_of == fold)
-        part = corpus.take(own)
-        for i, found in zip(own, kbest_lists(made, part, k, part.sentences(made.target), n_threads), strict=True):
-            lists[i] = found
-    return [one for one in lists if one is not None]
+        model = _trained(tagger, corpus.take(np.flatnonzero(fold_of != fold)))
+        numbers = np.flatnonzero(fold_of == fold)
+        part = corpus.take(numbers)
+        for i, entry in zip(numbers, kbest_lists(model, part, k, part.sentences(model.target), n_threads), strict=True):
+            lists[i] = entry
+    return [item for item in lists if item is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,22 +205,22 @@ class CandidateMetric:
 
     def __call__(self, ranks: list[int], lists: list[KBestList]) -> float:
         """Metric of the candidates with these ranks."""
-        chosen = [one.candidates[rank].labels for rank, one in zip(ranks, lists, strict=True)]
-        return evaluate([one.gold or () for one in lists], chosen).figure(self.metric)
+        outputs = [item.candidates[rank].labels for rank, item in zip(ranks, lists, strict=True)]
+        return evaluate([item.gold or () for item in lists], outputs).figure(self.metric)
 
 
 def _labelled(name: str, lists: Any, tagger: Tagger) -> list[KBestList]:
-    found = items(lists)
-    if not found or any(not isinstance(one, KBestList) or one.gold is None for one in found):
+    elements = items(lists)
+    if not elements or any(not isinstance(item, KBestList) or item.gold is None for item in elements):
         raise ArgumentError(
             f"{name} must be candidate lists with gold labels, as returned by held_out_lists, and not empty"
         )
-    for i, one in enumerate(found):
+    for i, item in enumerate(elements):
         for column in text_columns(tagger):
-            if column not in one.candidates[0].sentence:
-                has = ", ".join(one.candidates[0].sentence)
+            if column not in item.candidates[0].sentence:
+                has = ", ".join(item.candidates[0].sentence)
                 raise ArgumentError(f"{name} must have the columns of the tagger; {i} has {has}, not {column}")
-    return found
+    return elements
 
 
 def _trained(tagger: MakeTagger, corpus: Corpus) -> Tagger:
@@ -230,12 +230,12 @@ def _trained(tagger: MakeTagger, corpus: Corpus) -> Tagger:
             f"not {tagger!r}"
         )
     with interrupts_raise():
-        made = tagger(corpus)
-    return instance("the value of tagger(corpus)", made, Tagger, "a Tagger, as returned by trellis.train")
+        model = tagger(corpus)
+    return instance("the value of tagger(corpus)", model, Tagger, "a Tagger, as returned by trellis.train")
 
 
 def _typical_gap(lists: Sequence[KBestList]) -> float:
     """Mean difference between first and second score; scores are divided by it to make taggers comparable."""
-    gaps = [one.candidates[0].score - one.candidates[1].score for one in lists if len(one.candidates) > 1]
+    gaps = [item.candidates[0].score - item.candidates[1].score for item in lists if len(item.candidates) > 1]
     mean = float(np.mean(gaps)) if gaps else 1.0
     return mean if mean > 1e-6 else 1.0

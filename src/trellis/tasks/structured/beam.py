@@ -24,7 +24,7 @@ COMPLETE: Hashable = ()  # the state of all complete outputs
 class Hypothesis:
     """Choices so far with their score; includes the cost in loss-augmented search."""
 
-    done: Steps
+    steps: Steps
     score: float
     choices: list[Any]  # next choices; empty: complete
     # Indices of the choices, last one first. The lowest wins ties: as in chains, the first choice, compared from the
@@ -50,97 +50,97 @@ class BeamSearch:
     def kbest(self, x: Any, weights: Weights, k: int) -> list[Steps]:
         """The k best outputs; the first is the result of ``argmax``."""
         *_, last = self.beams(x, weights, k)
-        return [one.done for one in best_of(last, k)]
+        return [hypothesis.steps for hypothesis in best_of(last, k)]
 
-    def features(self, x: Any, y: Sequence[Any], where: str = "x") -> Features:
-        """Phi: the sum over all steps; errors say ``where`` they are."""
+    def features(self, x: Any, y: Sequence[Any], place: str = "x") -> Features:
+        """Phi: the sum over all steps; errors say ``place`` they are."""
         total: dict[str, float] = {}
         for t in range(len(y)):
-            for name, value in plain_features(self.problem.features(x, tuple(y[:t]), y[t]), where).items():
+            for name, value in plain_features(self.problem.features(x, tuple(y[:t]), y[t]), place).items():
                 total[name] = total.get(name, 0.0) + value
         return total
 
-    def beams(self, x: Any, weights: Weights, k: int, gold: Steps | None = None, where: str = "x") -> Iterator[Beam]:
+    def beams(self, x: Any, weights: Weights, k: int, gold: Steps | None = None, place: str = "x") -> Iterator[Beam]:
         """The beam after 0, 1, ... steps until all outputs are complete; with ``gold`` by score + cost."""
-        beam: Beam = [[Hypothesis((), 0.0, self.choices(x, (), where))]]
+        beam: Beam = [[Hypothesis((), 0.0, self.choices(x, (), place))]]
         yield beam
         t = 0
-        while any(one.choices for state in beam for one in state):
-            beam = self._advance(x, weights, k, beam, None if gold is None else gold[t : t + 1], where)
+        while any(hypothesis.choices for state in beam for hypothesis in state):
+            beam = self._advance(x, weights, k, beam, None if gold is None else gold[t : t + 1], place)
             t += 1
             yield beam
 
-    def _advance(self, x: Any, weights: Weights, k: int, beam: Beam, right: Steps | None, where: str) -> Beam:
+    def _advance(self, x: Any, weights: Weights, k: int, beam: Beam, right: Steps | None, place: str) -> Beam:
         """Advance by one step; with costs, ``right`` is the gold choice of this step, if there is one."""
         # Ties: ranks within states come first, so that the best hypothesis of a state never depends on k.
-        found = list[tuple[tuple[float, int, tuple[int, ...]], Hashable, Hypothesis]]()
+        candidates = list[tuple[tuple[float, int, tuple[int, ...]], Hashable, Hypothesis]]()
         for state in beam:
-            for r, one in enumerate(state):
-                if not one.choices:
-                    missed = replace(one, score=one.score + (right is not None and right != ()))
-                    found.append(((-missed.score, r, one.order), COMPLETE, missed))
+            for r, hypothesis in enumerate(state):
+                if not hypothesis.choices:
+                    missed = replace(hypothesis, score=hypothesis.score + (right is not None and right != ()))
+                    candidates.append(((-missed.score, r, hypothesis.order), COMPLETE, missed))
                     continue
-                for c, choice in enumerate(one.choices):
-                    features = plain_features(self.problem.features(x, one.done, choice), where)
-                    score = one.score + weights.score(features)
+                for c, choice in enumerate(hypothesis.choices):
+                    features = plain_features(self.problem.features(x, hypothesis.steps, choice), place)
+                    score = hypothesis.score + weights.score(features)
                     if right is not None and not same((choice,), right):
                         score += 1
-                    done = (*one.done, choice)
-                    choices, order = self.choices(x, done, where), (c, *one.order)
-                    seen = self._seen(x, done, where) if choices else COMPLETE
-                    found.append(((-score, r, order), seen, Hypothesis(done, score, choices, order)))
-        found.sort(key=lambda one: one[0])
+                    steps = (*hypothesis.steps, choice)
+                    choices, order = self.choices(x, steps, place), (c, *hypothesis.order)
+                    signature = self._seen(x, steps, place) if choices else COMPLETE
+                    candidates.append(((-score, r, order), signature, Hypothesis(steps, score, choices, order)))
+        candidates.sort(key=lambda hypothesis: hypothesis[0])
         states: dict[Any, State] = {}
-        for i, (_, seen, one) in enumerate(found):
-            state = states.setdefault(i if seen is None else seen, [])
+        for i, (_, signature, hypothesis) in enumerate(candidates):
+            state = states.setdefault(i if signature is None else signature, [])
             if len(state) < k:
-                state.append(one)
+                state.append(hypothesis)
         return list(islice(states.values(), self.width))
 
-    def _seen(self, x: Any, done: Steps, where: str) -> Hashable:
+    def _seen(self, x: Any, steps: Steps, place: str) -> Hashable:
         """The signature of hypotheses of one state; None: each hypothesis is a state."""
         if self._signature is None:
             return None
-        given = self._signature(x, done)
+        value = self._signature(x, steps)
         try:
-            hash(given)
+            hash(value)
         except TypeError:
             raise ArgumentError(
-                f"{where}: signature(x, done) must return a hashable value, such as a tuple, not {reprlib.repr(given)}"
+                f"{place}: signature(x, done) must return a hashable value, such as a tuple, not {reprlib.repr(value)}"
             ) from None
-        return (given,)
+        return (value,)
 
-    def choices(self, x: Any, done: Steps, where: str) -> list[Any]:
+    def choices(self, x: Any, steps: Steps, place: str) -> list[Any]:
         """The next choices; ArgumentError if they are not a list."""
-        given: Any = self.problem.choices(x, done)
-        choices = list(given) if isinstance(given, str) else items(given)
+        options: Any = self.problem.choices(x, steps)
+        choices = list(options) if isinstance(options, str) else items(options)
         if choices is None:
-            why = f"must return a list, empty at the end, not {reprlib.repr(given)}"
-            raise ArgumentError(f"{where}: choices(x, done) {why}")
+            reason = f"must return a list, empty at the end, not {reprlib.repr(options)}"
+            raise ArgumentError(f"{place}: choices(x, done) {reason}")
         return choices
 
-    def check_steps(self, x: Any, y: Any, where: str) -> Steps:
+    def check_steps(self, x: Any, y: Any, place: str) -> Steps:
         """The steps of a gold output; LearnerError if it is not an output of the problem."""
         try:
             gold = tuple(y)
         except TypeError:
-            raise ArgumentError(f"{where}: y must be a sequence of choices, not {y!r}") from None
+            raise ArgumentError(f"{place}: y must be a sequence of choices, not {y!r}") from None
         for t, choice in enumerate(gold):
-            if not any(same((choice,), (one,)) for one in self.choices(x, gold[:t], where)):
-                raise LearnerError(f"{where}: step {t} of y (counted from 0), {choice!r}, is not among its choices")
-        if self.choices(x, gold, where):
-            raise LearnerError(f"{where}: y is not complete; choices(x, y) must be empty")
+            if not any(same((choice,), (option,)) for option in self.choices(x, gold[:t], place)):
+                raise LearnerError(f"{place}: step {t} of y (counted from 0), {choice!r}, is not among its choices")
+        if self.choices(x, gold, place):
+            raise LearnerError(f"{place}: y is not complete; choices(x, y) must be empty")
         return gold
 
 
 def best_of(beam: Beam, k: int) -> list[Hypothesis]:
     """The k best hypotheses."""
-    ranked = [((-one.score, r, one.order), one) for state in beam for r, one in enumerate(state)]
-    return [one for _, one in sorted(ranked, key=lambda entry: entry[0])[:k]]
+    ranked = [((-h.score, r, h.order), h) for state in beam for r, h in enumerate(state)]
+    return [h for _, h in sorted(ranked, key=lambda entry: entry[0])[:k]]
 
 
 def violations(
-    search: BeamSearch, x: Any, gold: Steps, weights: Weights, *, update: str, k: int, augmented: bool, where: str = "x"
+    search: BeamSearch, x: Any, gold: Steps, weights: Weights, *, update: str, k: int, augmented: bool, place: str = "x"
 ) -> tuple[Steps, list[Steps]]:
     """A prefix of the gold output, and competing prefixes of the same length.
 
@@ -148,22 +148,22 @@ def violations(
     "max-violation": the step at which the best of the beam exceeded the gold prefix most. If the best output is
     correct, or the gold output never fell out, complete outputs.
     """
-    beams = list(search.beams(x, weights, k, gold if augmented else None, where))
+    beams = list(search.beams(x, weights, k, gold if augmented else None, place))
     t = last = len(beams) - 1
     best = [beam[0][0] for beam in beams]
-    if update != "standard" and not same(best[-1].done, gold):
+    if update != "standard" and not same(best[-1].steps, gold):
         if update == "early":
-            fallen = (t for t, beam in enumerate(beams) if not any(same(state[0].done, gold[:t]) for state in beam))
+            fallen = (t for t, beam in enumerate(beams) if not any(same(state[0].steps, gold[:t]) for state in beam))
             t = next(fallen, last)
         else:
             right = [0.0]  # scores of prefixes of the gold output, summed in the order of the beam
             for i, choice in enumerate(gold):
                 right.append(right[-1] + weights.score(search.problem.features(x, gold[:i], choice)))
-            wrong = [i for i in range(last + 1) if not same(best[i].done, gold[:i])]
+            wrong = [i for i in range(last + 1) if not same(best[i].steps, gold[:i])]
             t = max(wrong, key=lambda i: best[i].score - right[min(i, len(gold))])
-    return gold[:t], [one.done for one in best_of(beams[t], k) if not same(one.done, gold[:t])]
+    return gold[:t], [hypothesis.steps for hypothesis in best_of(beams[t], k) if not same(hypothesis.steps, gold[:t])]
 
 
-def n_wrong(gold: Steps, done: Steps) -> int:
+def n_wrong(gold: Steps, steps: Steps) -> int:
     """Number of different steps, including those beyond the shorter output."""
-    return sum(not same(gold[t : t + 1], done[t : t + 1]) for t in range(max(len(gold), len(done))))
+    return sum(not same(gold[t : t + 1], steps[t : t + 1]) for t in range(max(len(gold), len(steps))))

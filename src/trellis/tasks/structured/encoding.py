@@ -32,13 +32,13 @@ from trellis.tasks.structured.problem import (
 Example = tuple[Any, Any]
 
 
-def parts_of(problem: Any, x: Any, where: str) -> tuple[Parts, list[Any] | None]:
+def parts_of(problem: Any, x: Any, place: str) -> tuple[Parts, list[Any] | None]:
     """All outputs of an input as a hypergraph; for candidates also their list, with one edge each."""
     if isinstance(problem, PartsProblem):
-        return check_parts(problem.parts(x), where), None
+        return check_parts(problem.parts(x), place), None
     candidates = list(problem.candidates(x))
     if not candidates:
-        raise ArgumentError(f"{where}: candidates(x) returns no output")
+        raise ArgumentError(f"{place}: candidates(x) returns no output")
     graph = Hypergraph(np.ones(len(candidates), np.int32), np.zeros(len(candidates), np.int32))
     return Parts(graph, [problem.features(x, y) for y in candidates]), candidates
 
@@ -68,17 +68,17 @@ class Encoder:
         """The names of the first n features; a search adds more during training."""
         return tuple(islice(self.numbers, n))
 
-    def encode(self, examples: Sequence[Example], **how: Any) -> FeatureProblem:
-        """Make the training problem; ``how`` are the common fields of problems."""
-        problem, how["initial"] = self.problem, self.initial
+    def encode(self, examples: Sequence[Example], **settings: Any) -> FeatureProblem:
+        """Make the training problem; ``settings`` are the common fields of problems."""
+        problem, settings["initial"] = self.problem, self.initial
         if isinstance(problem, PartsProblem | CandidateProblem):
-            return self._encode_parts(examples, **how)
+            return self._encode_parts(examples, **settings)
         is_stepwise = isinstance(problem, BeamSearch)
         if is_stepwise:
             examples = [(x, problem.check_steps(x, y, f"example {i}")) for i, (x, y) in enumerate(examples)]
         for i, (x, y) in enumerate(examples if getattr(problem, "target", None) is None else ()):
-            where = f"example {i}"
-            self._numbered(problem.features(x, y, where) if is_stepwise else problem.features(x, y), where)
+            place = f"example {i}"
+            self._numbered(problem.features(x, y, place) if is_stepwise else problem.features(x, y), place)
         return FeatureProblem(
             np.zeros(len(examples), np.int64),
             len(examples),
@@ -86,10 +86,10 @@ class Encoder:
             search=(_Steps if is_stepwise else _Search)(self, examples),
             is_stepwise=is_stepwise,
             unit="outputs",
-            **how,
+            **settings,
         )
 
-    def _encode_parts(self, examples: Sequence[Example], **how: Any) -> FeatureProblem:
+    def _encode_parts(self, examples: Sequence[Example], **settings: Any) -> FeatureProblem:
         ids, values, sizes = array("i"), array("f"), list[int]()
         graphs, right, costs = self.graphs, [], []
         for i, (x, y) in enumerate(examples):
@@ -104,7 +104,7 @@ class Encoder:
                 sizes.append(len(features))
             right.append(place[edges])
             costs.append(None if cost is None else cost[order])
-        with_costs = [one for one in costs if one is not None]
+        with_costs = [costs_of for costs_of in costs if costs_of is not None]
         return FeatureProblem(
             np.concatenate([np.empty(0, np.int64), *right]).astype(np.int64),
             len(examples),
@@ -114,42 +114,42 @@ class Encoder:
             right_starts=starts_of([len(edges) for edges in right]),
             costs=np.concatenate(with_costs).astype(np.float32) if with_costs else None,
             unit="parts" if isinstance(self.problem, PartsProblem) else "outputs",
-            **how,
+            **settings,
         )
 
-    def _example(self, x: Any, y: Any, where: str) -> tuple[Parts, list[int], Doubles | None]:
+    def _example(self, x: Any, y: Any, place: str) -> tuple[Parts, list[int], Doubles | None]:
         """Parts of an example, edges of its gold output, and the cost of each edge."""
         problem = self.problem
-        parts, candidates = parts_of(problem, x, where)
+        parts, candidates = parts_of(problem, x, place)
         if candidates is None:
-            edges = check_derivation(parts.graph, problem.edges(x, y), where)
+            edges = check_derivation(parts.graph, problem.edges(x, y), place)
             costs = getattr(problem, "costs", None)
-            return parts, edges, None if costs is None else _costs(costs(x, y), parts.graph.n_edges, where)
+            return parts, edges, None if costs is None else _costs(costs(x, y), parts.graph.n_edges, place)
         cost = getattr(problem, "cost", None)
         if cost is None:
             right = next((i for i, z in enumerate(candidates) if same(z, y)), None)
             if right is None:
                 raise LearnerError(
-                    f"{where}: y is not among the candidates; add it, or define cost(x, y, z) of the problem"
+                    f"{place}: y is not among the candidates; add it, or define cost(x, y, z) of the problem"
                 )
             return parts, [right], None
         # If the gold output is not among the candidates, the one with the lowest cost replaces it.
-        paid = _costs([cost(x, y, z) for z in candidates], len(candidates), where)
-        return parts, [int(paid.argmin())], paid - paid.min()
+        values = _costs([cost(x, y, z) for z in candidates], len(candidates), place)
+        return parts, [int(values.argmin())], values - values.min()
 
-    def _numbered(self, features: Features, where: str) -> tuple[Ints, Doubles]:
-        plain = plain_features(features, where)
+    def _numbered(self, features: Features, place: str) -> tuple[Ints, Doubles]:
+        plain = plain_features(features, place)
         ids = np.array([self.numbers[name] for name in plain], np.int32)
         return ids, np.array(list(plain.values()), np.float64)
 
-    def difference(self, right: Features, other: Features, where: str) -> tuple[Ints, Doubles]:
+    def difference(self, right: Features, other: Features, place: str) -> tuple[Ints, Doubles]:
         """Phi(gold) - Phi(other)."""
         amounts: dict[int, float] = {}
         for features, sign in ((right, 1.0), (other, -1.0)):
-            for i, value in zip(*self._numbered(features, where), strict=True):
+            for i, value in zip(*self._numbered(features, place), strict=True):
                 amounts[int(i)] = amounts.get(int(i), 0.0) + sign * float(value)
-        kept = {i: amount for i, amount in sorted(amounts.items()) if amount}
-        return np.array(list(kept), np.int32), np.array(list(kept.values()), np.float64)
+        nonzero = {i: amount for i, amount in sorted(amounts.items()) if amount}
+        return np.array(list(nonzero), np.int32), np.array(list(nonzero.values()), np.float64)
 
 
 class _Search:
@@ -163,30 +163,30 @@ class _Search:
         native.resize(len(self.encoder.numbers))
         return outputs
 
-    def outputs(self, x: Any, y: Any, weights: Weights, options: OnlineOptions, where: str) -> Outputs:
+    def outputs(self, x: Any, y: Any, weights: Weights, options: OnlineOptions, place: str) -> Outputs:
         """Competing outputs with the current weights."""
         target = getattr(self.problem, "target", None)
         right = y if target is None else target(x, y, weights)
         outputs: Outputs = []
         if right is None and target is not None:
             return outputs
-        least = 0.0 if target is None else self._cost(x, y, right, right, where)
+        base = 0.0 if target is None else self._cost(x, y, right, right, place)
         for z in self._best(x, y, weights, options.k, options.is_augmented):
             if same(z, right):
                 continue
-            more = self._cost(x, y, z, right, where) - least
-            if target is not None and more <= 0:  # as good as the update target
+            extra = self._cost(x, y, z, right, place) - base
+            if target is not None and extra <= 0:  # as good as the update target
                 continue
-            d = self.encoder.difference(self.problem.features(x, right), self.problem.features(x, z), where)
-            outputs.append((more, *d))
+            d = self.encoder.difference(self.problem.features(x, right), self.problem.features(x, z), place)
+            outputs.append((extra, *d))
         return outputs
 
-    def _cost(self, x: Any, y: Any, z: Any, right: Any, where: str) -> float:
+    def _cost(self, x: Any, y: Any, z: Any, right: Any, place: str) -> float:
         """The cost of z if y is gold and `right` is the update target."""
         cost = getattr(self.problem, "cost", None)
         if cost is None:
             return float(not same(z, right))
-        return float(_costs([cost(x, y, z)], 1, where)[0])
+        return float(_costs([cost(x, y, z)], 1, place)[0])
 
     def _best(self, x: Any, y: Any, weights: Weights, k: int, augmented: bool) -> Sequence[Any]:
         if augmented and k == 1:
@@ -195,11 +195,11 @@ class _Search:
             return list(self._method("kbest", "needs the k best outputs")(x, weights, k))
         return [self.problem.argmax(x, weights)]
 
-    def _method(self, name: str, why: str) -> Any:
+    def _method(self, name: str, reason: str) -> Any:
         method = getattr(self.problem, name, None)
         if method is None:
             raise LearnerError(
-                f"this learner {why}: define the method {name}, candidates(x) or parts(x) of the problem"
+                f"this learner {reason}: define the method {name}, candidates(x) or parts(x) of the problem"
             )
         return method
 
@@ -207,13 +207,13 @@ class _Search:
 class _Steps(_Search):
     """Finds competing outputs by beam search."""
 
-    def outputs(self, x: Any, y: Any, weights: Weights, options: OnlineOptions, where: str) -> Outputs:
+    def outputs(self, x: Any, y: Any, weights: Weights, options: OnlineOptions, place: str) -> Outputs:
         search = self.problem
-        how: Any = {"update": options.update, "k": options.k, "augmented": options.is_augmented, "where": where}
-        begun, others = violations(search, x, y, weights, **how)
-        right = search.features(x, begun, where)
-        differences = [self.encoder.difference(right, search.features(x, z, where), where) for z in others]
-        return [(float(n_wrong(begun, z)), *d) for z, d in zip(others, differences, strict=True)]
+        settings: Any = {"update": options.update, "k": options.k, "augmented": options.is_augmented, "where": place}
+        prefix, alternatives = violations(search, x, y, weights, **settings)
+        right = search.features(x, prefix, place)
+        differences = [self.encoder.difference(right, search.features(x, z, place), place) for z in alternatives]
+        return [(float(n_wrong(prefix, z)), *d) for z, d in zip(alternatives, differences, strict=True)]
 
 
 def _sorted(graph: Hypergraph, order: Longs) -> Hypergraph:
@@ -225,11 +225,11 @@ def _sorted(graph: Hypergraph, order: Longs) -> Hypergraph:
     return Hypergraph(graph.heads[order], tails, tail_starts=starts, n_nodes=graph.n_nodes, goal=graph.goal)
 
 
-def _costs(given: Any, n: int, where: str) -> Doubles:
+def _costs(values: Any, n: int, place: str) -> Doubles:
     try:
-        costs = np.asarray(given, np.float64)
+        costs = np.asarray(values, np.float64)
     except (TypeError, ValueError):
         costs = np.empty(0)
     if costs.shape != (n,) or not (np.isfinite(costs) & (costs >= 0)).all():
-        raise ArgumentError(f"{where}: costs must be {n} finite non-negative numbers")
+        raise ArgumentError(f"{place}: costs must be {n} finite non-negative numbers")
     return costs

@@ -108,8 +108,8 @@ class StructuredModel(Model):
             The score.
         """
         numbers, values = self._numbers, self._values
-        given = plain_features(features, "score").items()
-        return sum(values[numbers[name]] * value for name, value in given if name in numbers)
+        pairs = plain_features(features, "score").items()
+        return sum(values[numbers[name]] * value for name, value in pairs if name in numbers)
 
     def predict(self, x: Any) -> Any:
         """Predict the best output of one input; a voted perceptron predicts the output with the most votes.
@@ -179,8 +179,8 @@ class StructuredModel(Model):
         Explanation
             The explanation.
         """
-        many = isinstance(self._searched, PartsProblem | CandidateProblem) or hasattr(self._searched, "kbest")
-        ranked = self._with_features(x, 2 if many else 1)
+        has_kbest = isinstance(self._searched, PartsProblem | CandidateProblem) or hasattr(self._searched, "kbest")
+        ranked = self._with_features(x, 2 if has_kbest else 1)
         return explanation_of((output, score, self._terms(features)) for output, score, features in ranked)
 
     def _terms(self, features: Iterable[tuple[str, float]]) -> list[Term]:
@@ -227,9 +227,9 @@ class StructuredModel(Model):
         list[Term]
             The terms, largest first.
         """
-        most = None if n is None else whole_number("n", n, 0)
-        named = zip(self.names, self._values, strict=True)
-        return heaviest_first(Term(name, weight) for name, weight in named if weight)[:most]
+        limit = None if n is None else whole_number("n", n, 0)
+        pairs = zip(self.names, self._values, strict=True)
+        return heaviest_first(Term(name, weight) for name, weight in pairs if weight)[:limit]
 
     def _content(self) -> tuple[Tensors, dict[str, Any]]:
         return self.tensors(), {"kind": kind_of(self.problem), "beam": self.beam}
@@ -284,20 +284,18 @@ class StructuredModel(Model):
             scores = np.array([self.score(features) for features in parts.features], np.float64)
             return [
                 (
-                    output(found.edges),
-                    found.score,
-                    [pair for edge in found.edges for pair in plain_features(parts.features[edge], "x").items()],
+                    output(derivation.edges),
+                    derivation.score,
+                    [pair for edge in derivation.edges for pair in plain_features(parts.features[edge], "x").items()],
                 )
-                for found in parts.graph.kbest(scores, k)
+                for derivation in parts.graph.kbest(scores, k)
             ]
         weights = self._view(self.weights.values.astype(np.float64))
         if k > 1 and not hasattr(problem, "kbest"):
             raise LearnerError("the problem must define kbest(x, weights, k)")
         outputs = [problem.argmax(x, weights)] if k == 1 else list(problem.kbest(x, weights, k))
         features = [problem.features(x, y) for y in outputs]
-        return [
-            (y, weights.score(own), plain_features(own, "x").items()) for y, own in zip(outputs, features, strict=True)
-        ]
+        return [(y, weights.score(f), plain_features(f, "x").items()) for y, f in zip(outputs, features, strict=True)]
 
     def _parts(self, x: Any) -> tuple[Parts, Any]:
         """The parts of an input, and the function from edges to an output."""
@@ -318,43 +316,43 @@ class StructuredModel(Model):
         if isinstance(problem, PartsProblem | CandidateProblem):
             parts, output = self._parts(x)
             ids, amounts, edges = self._sparse(parts)
-            own = set(ids.tolist())
+            ids_here = set(ids.tolist())
 
             def best() -> Any:
                 scores = np.bincount(edges, values[ids] * amounts, parts.graph.n_edges).astype(np.float64)
                 return parts.graph.best(scores).edges
         else:
-            own, output = None, lambda y: y
+            ids_here, output = None, lambda y: y
             weights = self._view(values)
 
             def best() -> Any:
                 return problem.argmax(x, weights)
 
-        now = best()
+        best_now = best()
         for u, count in enumerate(votes.counts.tolist()):
             if u:
                 changed = slice(votes.starts[u - 1], votes.starts[u])
                 features = votes.features[changed]
                 np.add.at(values, features, votes.changes[changed])
-                if own is None or not own.isdisjoint(features.tolist()):
-                    now = best()
-            for i, (there, n) in enumerate(ballots):
-                if same(there, now):
-                    ballots[i] = (there, n + count)
+                if ids_here is None or not ids_here.isdisjoint(features.tolist()):
+                    best_now = best()
+            for i, (point, n) in enumerate(ballots):
+                if same(point, best_now):
+                    ballots[i] = (point, n + count)
                     break
             else:
-                ballots.append((now, count))
+                ballots.append((best_now, count))
         return output(max(ballots, key=lambda ballot: ballot[1])[0])
 
     def _sparse(self, parts: Parts) -> tuple[Ints, Doubles, Ints]:
         """Features with weights, their values, and their edges."""
-        found = [
+        predictions = [
             (self._numbers[name], value, e)
             for e, features in enumerate(parts.features)
             for name, value in plain_features(features, "x").items()
             if name in self._numbers
         ]
-        ids, values, edges = zip(*found, strict=True) if found else ((), (), ())
+        ids, values, edges = zip(*predictions, strict=True) if predictions else ((), (), ())
         return np.array(ids, np.int32), np.array(values, np.float64), np.array(edges, np.int32)
 
 

@@ -54,9 +54,9 @@ class Weights:
             The score.
         """
         numbers = self._numbers
-        known = [(numbers[name], value) for name, value in features.items() if name in numbers]
-        ids = np.array([number for number, _ in known], np.int32)
-        return self._dot(ids, np.array([value for _, value in known], np.float64))
+        pairs = [(numbers[name], value) for name, value in features.items() if name in numbers]
+        ids = np.array([number for number, _ in pairs], np.int32)
+        return self._dot(ids, np.array([value for _, value in pairs], np.float64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +286,7 @@ def check_beam(problem: Problem, beam: Any) -> int | None:
     return None
 
 
-def check_pairs(what: str, examples: Any, y: Any = None) -> list[tuple[Any, Any]]:
+def check_pairs(name: str, examples: Any, y: Any = None) -> list[tuple[Any, Any]]:
     """Pairs of an input and its gold output, or inputs and their outputs ``y``, as pairs."""
     pairs = items(examples)
     if y is not None:
@@ -295,14 +295,14 @@ def check_pairs(what: str, examples: Any, y: Any = None) -> list[tuple[Any, Any]
             raise ArgumentError("y must have one output per input")
         return list(zip(pairs, outputs, strict=True))
     if pairs is None:
-        raise ArgumentError(f"{what}s must be a list of pairs of an input and its gold output")
+        raise ArgumentError(f"{name}s must be a list of pairs of an input and its gold output")
     for i, pair in enumerate(pairs):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise ArgumentError(f"{what} {i} must be a pair of an input and its gold output")
+            raise ArgumentError(f"{name} {i} must be a pair of an input and its gold output")
     return [(x, y) for x, y in pairs]
 
 
-def plain_features(features: Any, where: str) -> dict[str, float]:
+def plain_features(features: Any, place: str) -> dict[str, float]:
     """Features as a dict of strings and Python floats; ArgumentError for other types."""
     if type(features) is dict and PLAIN_NAMES.issuperset(map(type, features)):  # most are, which is seen without a loop
         values = features.values()
@@ -310,61 +310,61 @@ def plain_features(features: Any, where: str) -> dict[str, float]:
         if PLAIN_NUMBERS.issuperset(map(type, values)) and sum(map(abs, values)) <= LARGEST:
             return features
     if not isinstance(features, Mapping):
-        raise ArgumentError(f"{where}: features must be a dict from names to numbers, not {type(features).__name__}")
+        raise ArgumentError(f"{place}: features must be a dict from names to numbers, not {type(features).__name__}")
     plain = dict[str, float]()
     for name, value in features.items():
         if not isinstance(name, str):
-            raise ArgumentError(f"{where}: the name of a feature must be a string, not {name!r}")
+            raise ArgumentError(f"{place}: the name of a feature must be a string, not {name!r}")
         try:
             plain[name] = float(value)
         except (TypeError, ValueError, OverflowError):
             plain[name] = np.inf
         if not abs(plain[name]) <= LARGEST or isinstance(value, str):
             raise ArgumentError(
-                f"{where}: feature {name!r} must have a number from -{LARGEST:g} to {LARGEST:g} as its value, "
+                f"{place}: feature {name!r} must have a number from -{LARGEST:g} to {LARGEST:g} as its value, "
                 f"not {value!r}"
             )
     return plain
 
 
-def check_parts(parts: Any, where: str) -> Parts:
+def check_parts(parts: Any, place: str) -> Parts:
     """Check parts; ArgumentError if they are inconsistent."""
     if not isinstance(parts, Parts) or not isinstance(parts.graph, Hypergraph):
-        raise ArgumentError(f"{where}: parts(x) must return trellis.Parts, not {type(parts).__name__}")
+        raise ArgumentError(f"{place}: parts(x) must return trellis.Parts, not {type(parts).__name__}")
     if len(parts.features) != parts.graph.n_edges:
         raise ArgumentError(
-            f"{where}: parts(x) must return features for each of the {parts.graph.n_edges} edges, "
+            f"{place}: parts(x) must return features for each of the {parts.graph.n_edges} edges, "
             f"not for {len(parts.features)}"
         )
     return parts
 
 
-def check_derivation(graph: Hypergraph, edges: Any, where: str) -> list[int]:
+def check_derivation(graph: Hypergraph, edges: Any, place: str) -> list[int]:
     """Check edges; LearnerError unless they are a derivation of the goal."""
     try:
-        given = [int(e) for e in edges]
+        numbers = [int(e) for e in edges]
     except (TypeError, ValueError):
-        raise LearnerError(f"{where}: edges(x, y) must return edge indices") from None
+        raise LearnerError(f"{place}: edges(x, y) must return edge indices") from None
     into: dict[int, list[int]] = {}
-    for e in given:
+    for e in numbers:
         if not 0 <= e < graph.n_edges:
-            raise LearnerError(f"{where}: edges(x, y) returns edge {e}, but the graph has {graph.n_edges} edges")
+            raise LearnerError(f"{place}: edges(x, y) returns edge {e}, but the graph has {graph.n_edges} edges")
         into.setdefault(int(graph.heads[e]), []).append(e)
-    open_nodes, used = [graph.goal], 0
+    open_nodes, n_used = [graph.goal], 0
     heads = set(graph.heads.tolist())
     while open_nodes:
         node = open_nodes.pop()
         if node in heads:
             if not into.get(node):
-                raise LearnerError(f"{where}: edges(x, y) has no edge into node {node}, which the derivation needs")
+                raise LearnerError(f"{place}: edges(x, y) has no edge into node {node}, which the derivation needs")
             e = into[node].pop()
-            used += 1
+            n_used += 1
             open_nodes.extend(graph.tails_of(e))
-    if used != len(given):
+    if n_used != len(numbers):
         raise LearnerError(
-            f"{where}: edges(x, y) returns {len(given)} edges, but the derivation of the goal uses {used}"
+            f"{place}: edges(x, y) returns {len(numbers)} edges, but the derivation of the goal uses {n_used}"
         )
-    return given
+    return numbers
 
 
 def same(a: Any, b: Any) -> bool:
@@ -379,7 +379,7 @@ def same_problem(a: Any, b: Any) -> bool:
     """Whether two problems are equal; without their own ``==`` attributes are compared."""
     if a is b or same(a, b):
         return True
-    mine, theirs = getattr(a, "__dict__", None), getattr(b, "__dict__", None)
-    if type(a) is not type(b) or mine is None or theirs is None:
+    first, second = getattr(a, "__dict__", None), getattr(b, "__dict__", None)
+    if type(a) is not type(b) or first is None or second is None:
         return False
-    return mine.keys() == theirs.keys() and all(same(mine[name], theirs[name]) for name in mine)
+    return first.keys() == second.keys() and all(same(first[name], second[name]) for name in first)

@@ -115,10 +115,10 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
     return fit.run(encoded, assemble, _data(encoder, encoded), score, **facts)
 
 
-def _some(what: str, examples: Any, y: Any = None) -> list[tuple[Any, Any]]:
-    pairs = check_pairs(what, examples, y)
+def _some(name: str, examples: Any, y: Any = None) -> list[tuple[Any, Any]]:
+    pairs = check_pairs(name, examples, y)
     if not pairs:
-        raise ArgumentError(f"{what}s must be a list of pairs of an input and its gold output, not empty")
+        raise ArgumentError(f"{name}s must be a list of pairs of an input and its gold output, not empty")
     return pairs
 
 
@@ -135,7 +135,7 @@ def _initial(init: Any, learner: Learner) -> Features | None:
 
 def _data(encoder: Encoder, encoded: FeatureProblem) -> tuple[Any, ...]:
     """The training data for the digest; for search problems only the features of gold outputs."""
-    graphs = [(one.heads, one.tail_starts, one.tails, one.n_nodes, one.goal) for one in encoder.graphs]
+    graphs = [(graph.heads, graph.tail_starts, graph.tails, graph.n_nodes, graph.goal) for graph in encoder.graphs]
     return Strings.of(encoder.numbers), graphs, encoded.gold, encoded.features, encoded.right_starts, encoded.costs
 
 
@@ -149,5 +149,5 @@ def _outputs(problem: Any, x: Any, y: Any) -> tuple[Any, ...]:
             right = []
     else:
         right = [i for i, z in enumerate(candidates) if same(y, z)]
-    graph, features = parts.graph, [plain_features(some, "dev") for some in parts.features]
+    graph, features = parts.graph, [plain_features(feature_dict, "dev") for feature_dict in parts.features]
     return graph.heads, graph.tail_starts, graph.tails, graph.n_nodes, graph.goal, features, right

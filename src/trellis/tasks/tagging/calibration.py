@@ -42,8 +42,8 @@ def calibrate(decoder: ChainDecoder, corpus: Corpus, gold: Column, n_threads: in
 
     n = sum(int((gold >= 0).sum()) for gold in golds)
     if n == 0:
-        why = "no label of these sentences is known to the model; calibrate on other sentences"
-        raise CorpusError(corpus.source, None, why)
+        reason = "no label of these sentences is known to the model; calibrate on other sentences"
+        raise CorpusError(corpus.source, None, reason)
 
     def mean_loss(temperature: float) -> float:
         """Mean loss in nats per label."""
@@ -59,13 +59,13 @@ def calibrate(decoder: ChainDecoder, corpus: Corpus, gold: Column, n_threads: in
 
 def search(loss: Callable[[float], float]) -> float:
     """Minimise a unimodal function: steps of powers of two from 1 downhill, then golden-section search."""
-    here, best = 1.0, loss(1.0)
+    current, best = 1.0, loss(1.0)
     for factor in (2.0, 0.5):
-        while LEAST <= here * factor <= MOST and (there := loss(here * factor)) < best:
-            here, best = here * factor, there
-        if here != 1.0:
+        while LEAST <= current * factor <= MOST and (next_loss := loss(current * factor)) < best:
+            current, best = current * factor, next_loss
+        if current != 1.0:
             break
-    low, high = math.log(max(here / 2, LEAST)), math.log(min(here * 2, MOST))
+    low, high = math.log(max(current / 2, LEAST)), math.log(min(current * 2, MOST))
     ratio = (math.sqrt(5) - 1) / 2
     a, b = high - ratio * (high - low), low + ratio * (high - low)
     loss_a, loss_b = loss(math.exp(a)), loss(math.exp(b))
@@ -90,8 +90,8 @@ def _possible(chains: Chains | SegmentChains, gold: Ints, n_threads: int) -> Int
 def _label_loss(chains: Chains | SegmentChains, gold: Ints, temperature: float, n_threads: int) -> float:
     """-sum log P(gold label at t) over the known labels."""
     _, node = chains.marginals(n_threads, temperature)
-    counted = np.flatnonzero(gold >= 0)
-    return float(-np.log(np.maximum(node[counted, gold[counted]], FLOOR)).sum())
+    tokens = np.flatnonzero(gold >= 0)
+    return float(-np.log(np.maximum(node[tokens, gold[tokens]], FLOOR)).sum())
 
 
 def measure_reliability(
@@ -103,18 +103,18 @@ def measure_reliability(
     for chains in decoder.pieces(corpus, None, n_threads):
         log_z, node = chains.marginals(n_threads, decoder.model.temperature)
         require_possible(log_z)
-        some = codes[begin : begin + len(node)]
-        of_tokens.append(node[np.arange(len(some)), some])
+        part = codes[begin : begin + len(node)]
+        of_tokens.append(node[np.arange(len(part)), part])
         if has_spans:
-            found = [spans(labels) for labels in decoder.named(some, chains.starts)]
-            of_spans += [p for figures in probabilities(decoder, chains, found, n_threads) for p in figures]
+            spans_of = [spans(labels) for labels in decoder.named(part, chains.starts)]
+            of_spans += [p for figures in probabilities(decoder, chains, spans_of, n_threads) for p in figures]
         begin += len(node)
     tokens = reliability(np.concatenate(of_tokens), codes == _codes(decoder, gold), n_bins)
     of_span = None
     if has_spans:
         labels = [gold.values.tolist(), decoder.labels]
-        reading, other = SpanReading.of(*labels), SpanReading.of(*labels[::-1])
-        spans_given, spans_found = reading.find(gold.codes, corpus.starts), other.find(codes, corpus.starts)
+        reading, reversed_reading = SpanReading.of(*labels), SpanReading.of(*labels[::-1])
+        spans_given, spans_found = reading.find(gold.codes, corpus.starts), reversed_reading.find(codes, corpus.starts)
         n = len(reading.types)
         is_right = np.isin(_keys(spans_found, n), _keys(spans_given, n))
         of_span = reliability(of_spans, is_right, n_bins)  # both are sorted by the beginning of spans

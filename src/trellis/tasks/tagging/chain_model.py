@@ -257,14 +257,14 @@ class ChainModel:
         if self.first is not None:
             return self.first.columns
         bag = () if self.vocabulary.bag is None else (self.vocabulary.bag.column,)
-        return (*(column.name for column in self.vocabulary.given), *bag)
+        return (*(column.name for column in self.vocabulary.inputs), *bag)
 
-    def attribute_names(self, wanted: Iterable[int], *, on_edge: bool = False) -> dict[int, str]:
+    def attribute_names(self, numbers: Iterable[int], *, on_edge: bool = False) -> dict[int, str]:
         """Get the names of attributes.
 
         Parameters
         ----------
-        wanted
+        numbers
             Attributes.
         on_edge
             Whether they are attributes of label pairs.
@@ -276,14 +276,14 @@ class ChainModel:
         """
         from trellis.features.known import attribute_names
 
-        of_tokens, of_segments, segments = set(wanted), set[int](), self.segments
+        of_tokens, of_segments, segments = set(numbers), set[int](), self.segments
         if segments is not None and not on_edge:
             of_segments = {number for number in of_tokens if number >= segments.first}
         try:
             names = attribute_names(self.vocabulary, of_tokens - of_segments, on_edge=on_edge)
             if segments is not None and of_segments:
-                found = segments.vocabulary.names([number - segments.first for number in of_segments])
-                names |= {number + segments.first: name for number, name in found.items()}
+                segment_names = segments.vocabulary.names([number - segments.first for number in of_segments])
+                names |= {number + segments.first: name for number, name in segment_names.items()}
         except (LookupError, ValueError):
             names = {}
         if not names.keys() >= of_tokens:

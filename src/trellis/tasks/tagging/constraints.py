@@ -42,14 +42,14 @@ def scheme_base(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
 def legal_transitions(labels: Sequence[str], scheme: str) -> Bools:
     """[L + 1, L + 1] whether one label may follow another; the last row and column are the sentence boundary."""
     line = [*labels, None]
-    return np.array([[allowed_transition(scheme, before, label) for label in line] for before in line], bool)
+    return np.array([[allowed_transition(scheme, previous, label) for label in line] for previous in line], bool)
 
 
-def _closed(some: Bools, follows: Bools) -> Bools:
+def _closed(labels: Bools, follows: Bools) -> Bools:
     """Transitive closure: the labels [L] and all that can follow them by follows [L, L]."""
-    while (more := some | follows[some].any(axis=0)).tolist() != some.tolist():
-        some = more
-    return some
+    while (extended := labels | follows[labels].any(axis=0)).tolist() != labels.tolist():
+        labels = extended
+    return labels
 
 
 def _scheme_tables(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
@@ -89,17 +89,17 @@ def scheme_rules(
     token, unfinished = broken
     label = labels[gold[token]]
     if unfinished:
-        why = f"a sentence of {scheme} cannot end with {label!r}"
+        reason = f"a sentence of {scheme} cannot end with {label!r}"
     elif token in corpus.starts:
-        why = f"a sentence of {scheme} cannot begin with {label!r}"
+        reason = f"a sentence of {scheme} cannot begin with {label!r}"
     else:
-        why = f"{label!r} cannot follow {labels[gold[token - 1]]!r} in {scheme}"
+        reason = f"{label!r} cannot follow {labels[gold[token - 1]]!r} in {scheme}"
     guess = fitting_scheme(labels, gold, corpus.starts)
     advice = f"use the scheme of the labels ({guess}?)" if guess not in (None, scheme) else "correct the label"
     advice += "" if guessed else " or omit scheme"
     line = None if corpus.lines is None else int(corpus.lines[token])
     place = "" if line is not None else f"token {token} (counted from 0): "
-    raise CorpusError(corpus.source, line, f"{place}{why} (column {target!r}); {advice}")
+    raise CorpusError(corpus.source, line, f"{place}{reason} (column {target!r}); {advice}")
 
 
 def forbid(weights: ChainWeights, edge: Floats, end: Floats) -> ChainWeights:
@@ -117,10 +117,10 @@ def first_illegal(path: Ints, starts: Longs, edge: Floats, end: Floats) -> tuple
 
     Unknown labels (-1) are skipped.
     """
-    before, last = neighbours(path, starts, len(edge) - 1)
-    known = path >= 0
-    wrong = known & (before >= 0) & np.isneginf(edge[before, path])
-    unfinished = known & last & np.isneginf(end[path])
+    previous, last = neighbours(path, starts, len(edge) - 1)
+    is_known = path >= 0
+    wrong = is_known & (previous >= 0) & np.isneginf(edge[previous, path])
+    unfinished = is_known & last & np.isneginf(end[path])
     places = np.flatnonzero(wrong | unfinished)
     return (int(places[0]), not bool(wrong[places[0]])) if len(places) else None
 
@@ -128,11 +128,11 @@ def first_illegal(path: Ints, starts: Longs, edge: Floats, end: Floats) -> tuple
 def neighbours(path: Ints, starts: Longs, null: int) -> tuple[Longs, Bools]:
     """The preceding label of each token, and the last tokens of sentences."""
     filled = starts[:-1] < starts[1:]
-    before = np.concatenate([[null], path[:-1]]).astype(np.int64)[: len(path)]
-    before[starts[:-1][filled]] = null
+    previous = np.concatenate([[null], path[:-1]]).astype(np.int64)[: len(path)]
+    previous[starts[:-1][filled]] = null
     last = np.zeros(len(path), bool)
     last[starts[1:][filled] - 1] = True
-    return before, last
+    return previous, last
 
 
 # ------------------------------------------------------------ constraints of the caller
@@ -150,14 +150,14 @@ def label_sets(
         otherwise = LabelSets.of([range(len(labels))]).at(np.zeros(int(starts[-1]), np.int32))
     number = {label: z for z, label in enumerate(labels)}
     tokens, sets = list[int](), list[list[int]]()
-    for given, begin, end in zip(allowed, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        for t, some in _positions(given, end - begin):
-            if not some:
+    for entries, begin, end in zip(allowed, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        for t, options in _positions(entries, end - begin):
+            if not options:
                 raise ConstraintError(f"no label is allowed at position {t}; allow at least one, or use None")
-            if unknown := [label for label in some if not isinstance(label, str) or label not in number]:
+            if unknown := [label for label in options if not isinstance(label, str) or label not in number]:
                 raise ConstraintError(f"no label {unknown[0]!r} in this model; its labels are {', '.join(labels)}")
             tokens.append(begin + t)
-            sets.append([number[label] for label in some])
+            sets.append([number[label] for label in options])
     return otherwise.replaced(np.array(tokens, np.int64), LabelSets.of(sets))
 
 
@@ -169,27 +169,27 @@ def check_number(allowed: Sequence[AllowedLabels | None], n_sentences: int) -> N
         raise ConstraintError(f"constraints for {len(allowed)} sentences, but there are {n_sentences} sentences")
 
 
-def _positions(given: AllowedLabels | None, n_tokens: int) -> list[tuple[int, Sequence[str]]]:
-    if given is None:
+def _positions(lists: AllowedLabels | None, n_tokens: int) -> list[tuple[int, Sequence[str]]]:
+    if lists is None:
         return []
-    if isinstance(given, Mapping):
-        entries: list[tuple[int, str | Sequence[str] | None]] = list(given.items())
-    elif isinstance(given, str) or not isinstance(given, Sequence):
-        raise ConstraintError(f"allowed must be a dict by position or a list with one entry per token, not {given!r}")
+    if isinstance(lists, Mapping):
+        entries: list[tuple[int, str | Sequence[str] | None]] = list(lists.items())
+    elif isinstance(lists, str) or not isinstance(lists, Sequence):
+        raise ConstraintError(f"allowed must be a dict by position or a list with one entry per token, not {lists!r}")
     else:
-        if len(given) != n_tokens:
-            raise ConstraintError(f"constraints for {len(given)} tokens, but the sentence has {n_tokens}")
-        entries = list(enumerate(given))
+        if len(lists) != n_tokens:
+            raise ConstraintError(f"constraints for {len(lists)} tokens, but the sentence has {n_tokens}")
+        entries = list(enumerate(lists))
     out = list[tuple[int, Sequence[str]]]()
-    for t, some in entries:
+    for t, options in entries:
         if not isinstance(t, int | np.integer) or not 0 <= t < n_tokens:
             raise ConstraintError(f"a constraint at position {t!r}; positions are 0 to {n_tokens - 1}")
-        labels = [some] if isinstance(some, str) else items(some)
+        labels = [options] if isinstance(options, str) else items(options)
         if labels is not None:
             out.append((int(t), labels))
-        elif some is not None:
+        elif options is not None:
             raise ConstraintError(
-                f"the value at position {t} of allowed must be a label or a list of labels, not {some!r}"
+                f"the value at position {t} of allowed must be a label or a list of labels, not {options!r}"
             )
     return out
 
@@ -198,8 +198,8 @@ def require_possible(scores: Doubles) -> None:
     """ConstraintError if some sentence's best path or log Z [n_sentences] is minus infinity."""
     impossible = np.flatnonzero(np.isneginf(scores))
     if len(impossible):
-        where = f"sentence {impossible[0]} (counted from 0): " if len(scores) > 1 else ""
+        place = f"sentence {impossible[0]} (counted from 0): " if len(scores) > 1 else ""
         raise ConstraintError(
-            f"{where}no label sequence keeps to the labels that are allowed and the transitions that are not "
+            f"{place}no label sequence keeps to the labels that are allowed and the transitions that are not "
             "forbidden; allow more"
         )

@@ -74,19 +74,19 @@ class ChainDecoder:
         n, ngrams = len(self.labels), weights.ngrams
         self.ngrams = None if ngrams is None else ngrams.native(n, model.order, weights.beam)
         # The labels of edge attributes, if some have labels further back; then paths are found by beam search.
-        self.about = None if weights.edge_rows is None else vocabulary.about(self._sizes[1])
+        self.histories = None if weights.edge_rows is None else vocabulary.history_codes(self._sizes[1])
         if stepwise:
-            self.about = np.full(self._sizes[1], LABEL_BEFORE, np.uint8)
-        self.weights = weights.native(self.ngrams, local=model.family == "local", about=self.about)
-        wanted = "one string per token" if vocabulary.bag is None else "a list of strings or a dict per token"
+            self.histories = np.full(self._sizes[1], LABEL_BEFORE, np.uint8)
+        self.weights = weights.native(self.ngrams, local=model.family == "local", about=self.histories)
+        expected = "one string per token" if vocabulary.bag is None else "a list of strings or a dict per token"
         if len(self.columns) != 1:
-            wanted = f"({', '.join(self.columns)}) per token"
+            expected = f"({', '.join(self.columns)}) per token"
         self.native = _core.Decoder(
             features,
             self.weights,
             None if model.filter is None else model.filter.native(n),
             labels=list(self.labels),
-            wanted=wanted,
+            wanted=expected,
             cache_bytes=CACHE_BYTES,
         )
         self.votes: _core.Votes | None = None
@@ -106,7 +106,7 @@ class ChainDecoder:
 
             self.segments = SegmentDecoder(model, self.weights)
         # Whether the native decoder alone finds the best path.
-        self.plain = self.votes is None and self.expansion is None and self.segments is None and self.about is None
+        self.plain = self.votes is None and self.expansion is None and self.segments is None and self.histories is None
 
     @property
     def _sizes(self) -> tuple[int, int]:
@@ -126,8 +126,8 @@ class ChainDecoder:
             return sentence if tokens is None else tokens
         missing = [name for name in self.columns if name not in sentence]
         if missing:
-            why = f"the sentence has no {missing[0]!r}; the model reads {', '.join(self.columns)}"
-            raise CorpusError("", None, why)
+            reason = f"the sentence has no {missing[0]!r}; the model reads {', '.join(self.columns)}"
+            raise CorpusError("", None, reason)
         lists = list[list[Any]]()
         for name in self.columns:
             values = items(sentence[name])
@@ -151,22 +151,22 @@ class ChainDecoder:
             return self.best(self.encode([sentence]), 1)[0]
         rows = self.rows_of(sentence)
         try:
-            found = self.native.tag_one(rows)
+            codes = self.native.tag_one(rows)
         except (TypeError, ValueError) as error:
             raise self._rejected([rows], error) from None
-        if isinstance(found, list):
-            return found
-        self._define(found)
-        return self.best(found, 1)[0]
+        if isinstance(codes, list):
+            return codes
+        self._define(codes)
+        return self.best(codes, 1)[0]
 
     def best(self, batch: _core.Batch, n_threads: int) -> list[list[str]]:
         """The labels of a batch, where the decoder is ``plain``."""
-        found = self.native.labels(batch, n_threads)
-        return self.named(self._possible(batch, None, n_threads), batch.starts) if found is None else found
+        codes = self.native.labels(batch, n_threads)
+        return self.named(self._possible(batch, None, n_threads), batch.starts) if codes is None else codes
 
     def encode(self, sentences: Any, n_threads: int = 1) -> _core.Batch:
         """Encode sentences as codes of word types; Python computes views of new words that native code cannot."""
-        return self._encoded(self.told(sentences, n_threads), n_threads)
+        return self._encoded(self.with_other_labels(sentences, n_threads), n_threads)
 
     def _encoded(self, sentences: Any, n_threads: int) -> _core.Batch:
         if isinstance(sentences, Corpus):
@@ -180,7 +180,7 @@ class ChainDecoder:
         self._define(batch)
         return batch
 
-    def told(self, sentences: Any, n_threads: int) -> Any:
+    def with_other_labels(self, sentences: Any, n_threads: int) -> Any:
         """Input of a two-pass model: sentences with the first pass's labels of the same words elsewhere."""
         if self.first is None:
             return sentences
@@ -217,24 +217,24 @@ class ChainDecoder:
         """Define the views of new words that native code cannot compute itself."""
         words = batch.undefined
         if words:
-            said = [[None if f is None else f(word) for f in self.functions[c]] for c, word in words]
-            self.native.define(batch, said)
+            values = [[None if f is None else f(word) for f in self.functions[c]] for c, word in words]
+            self.native.define(batch, values)
 
     def _rejected(self, rows: list[Any], error: Exception) -> CorpusError:
         """The error found by native code, with the position of the token."""
         for i, row in enumerate(rows):
             place = f"sentence {i} (counted from 0): " if len(rows) > 1 else ""
             if isinstance(row, str):
-                why = "a sentence must be a list of tokens, not a string; call tag_text to tag text"
-                return CorpusError("", None, f"{place}{why}")
+                reason = "a sentence must be a list of tokens, not a string; call tag_text to tag text"
+                return CorpusError("", None, f"{place}{reason}")
             if not isinstance(row, (list, tuple)):
                 return CorpusError("", None, f"{place}{error}")
             for t, token in enumerate(row):
                 try:
                     self.native.encode([[token]], 1)
                 except UnicodeEncodeError:
-                    why = "holds a lone surrogate or bytes that are not UTF-8; decode the text as UTF-8"
-                    return CorpusError("", None, f"{place}token {t}, {reprlib.repr(token)}, {why}")
+                    reason = "holds a lone surrogate or bytes that are not UTF-8; decode the text as UTF-8"
+                    return CorpusError("", None, f"{place}token {t}, {reprlib.repr(token)}, {reason}")
                 except (TypeError, ValueError) as wrong:
                     return CorpusError("", None, f"{place}token {t}, {reprlib.repr(token)}: {wrong}")
         return CorpusError("", None, str(error))
@@ -242,12 +242,12 @@ class ChainDecoder:
     def _encode_corpus(self, corpus: Corpus, n_threads: int) -> _core.Batch:
         bag = None
         if self.model.vocabulary.bag is not None:
-            given = corpus.columns.get(self.columns[-1])
-            if not isinstance(given, BagColumn):
-                why = f"the model reads attributes from column {self.columns[-1]!r}"
-                raise CorpusError(corpus.source, None, why)
-            bag = given
-        columns = [corpus.column(column.name) for column in self.model.vocabulary.given]
+            values = corpus.columns.get(self.columns[-1])
+            if not isinstance(values, BagColumn):
+                reason = f"the model reads attributes from column {self.columns[-1]!r}"
+                raise CorpusError(corpus.source, None, reason)
+            bag = values
+        columns = [corpus.column(column.name) for column in self.model.vocabulary.inputs]
         return self.native.encode_corpus(columns, bag, corpus.starts, n_threads)
 
     # ------------------------------------------------------------ potentials
@@ -266,14 +266,14 @@ class ChainDecoder:
         if expansion is not None and self.expansion is not None:
             emit = with_stride(expansion.emit(self.expansion, self.attribute_lists(batch), n_threads))
             tables = tables._replace(emit=emit).doubles
-        known = self._known(batch, n_threads)
-        sets = known if allowed is None else label_sets(allowed, self.labels, starts, known)
-        if sets is not None and known is not None and self.forbids:
+        dictionary = self._dictionary_sets(batch, n_threads)
+        sets = dictionary if allowed is None else label_sets(allowed, self.labels, starts, dictionary)
+        if sets is not None and dictionary is not None and self.forbids:
             scores = Chains(tables, starts, sets).best(n_threads).scores
             if np.isneginf(scores).any():
-                opened = label_sets(allowed or [None] * (len(starts) - 1), self.labels, starts)
+                label_lists = label_sets(allowed or [None] * (len(starts) - 1), self.labels, starts)
                 closed = np.repeat(np.isneginf(scores), np.diff(starts))
-                sets = sets.replaced(closed, opened.at(closed))
+                sets = sets.replaced(closed, label_lists.at(closed))
                 if self.model.family == "local":  # normalised over other labels then
                     tables = tables.replaced(closed, Tables(*self._potentials(batch, n_threads, open=True)))
         return Chains(tables, starts, sets)
@@ -286,19 +286,19 @@ class ChainDecoder:
         try:
             if not self._is_checked and not all(map(is_finite, (weights.edge, weights.tri, weights.end))):
                 raise OverflowError
-            emit, edges, own = self.native.potentials(batch, open, n_threads)
+            emit, edges, ngrams = self.native.potentials(batch, open, n_threads)
         except OverflowError:
             raise ModelError("the scores are not finite; train the model again") from None
         self._is_checked = True
         edges = edges if len(edges) else weights.edge[None]
-        ngrams = None if own is None else TokenNgrams(**{**own, "starts": own["starts"].astype(np.int64)})
-        return emit, edges, weights.tri, weights.end, self.ngrams, ngrams
+        tokens = None if ngrams is None else TokenNgrams(**{**ngrams, "starts": ngrams["starts"].astype(np.int64)})
+        return emit, edges, weights.tri, weights.end, self.ngrams, tokens
 
     def attribute_lists(self, batch: _core.Batch, *, on_edge: bool = False) -> Lists:
         """The attributes of every token, or those of label pairs."""
         return Lists(**self.native.attribute_lists(batch, on_edge))
 
-    def _known(self, batch: _core.Batch, n_threads: int) -> LabelSets | None:
+    def _dictionary_sets(self, batch: _core.Batch, n_threads: int) -> LabelSets | None:
         """The labels of each token allowed by the tag dictionary and the filter."""
         if self.model.filter is not None:
             return LabelSets.native(self.native.candidates(batch, n_threads))
@@ -308,7 +308,7 @@ class ChainDecoder:
     def pieces(self, sentences: Any, allowed: Constraints | None, n_threads: int) -> Iterator[Chains | SegmentChains]:
         """Iterate over sentences as potentials for sums over paths, in pieces."""
         for chains in self.searched(sentences, allowed, n_threads):
-            if self.about is not None:
+            if self.histories is not None:
                 raise ModelError(
                     "marginals and other sums over all label sequences need exact search, but this model uses beam "
                     "search (docs/orders.md); use tag or kbest"
@@ -325,7 +325,7 @@ class ChainDecoder:
         sentences = listed(sentences)
         if allowed is not None:
             check_number(allowed, len(sentences))
-        sentences = self.told(sentences, n_threads)  # before documents are cut
+        sentences = self.with_other_labels(sentences, n_threads)  # before documents are cut
         n, begin, weights = len(self.labels), 0, self.model.weights
         normalised = self.model.family == "local" and self.model.order > 1
         edge_bytes = 20 * (n + 1) * n if normalised or weights.edge_rows is not None else 0
@@ -333,18 +333,18 @@ class ChainDecoder:
             edge_bytes += 20 * len(weights.ngrams.weights)
         if self.segments is not None:
             edge_bytes += 20 * self.segments.longest
-        for some in _split(sentences, max(1, PIECE_BYTES // (40 * n + edge_bytes))):
-            here = None if allowed is None else allowed[begin : begin + len(some)]
-            batch = self._encoded(some, n_threads)
-            chains = self.chains(batch, here, n_threads)
+        for part in _split(sentences, max(1, PIECE_BYTES // (40 * n + edge_bytes))):
+            allowed_here = None if allowed is None else allowed[begin : begin + len(part)]
+            batch = self._encoded(part, n_threads)
+            chains = self.chains(batch, allowed_here, n_threads)
             if self.segments is not None:
-                yield self.segments.chains(self, some, chains, n_threads)
-            elif self.about is not None and weights.edge_rows is not None:  # attributes with labels further back
+                yield self.segments.chains(self, part, chains, n_threads)
+            elif self.histories is not None and weights.edge_rows is not None:  # attributes with labels further back
                 lists = self.attribute_lists(batch, on_edge=True)
                 yield BeamChains(*chains, weights.beam, lists, self.weights, same_words(batch.words, batch.starts))
             else:
                 yield chains
-            begin += len(some)
+            begin += len(part)
 
     # ------------------------------------------------------------ labels out
 
@@ -354,24 +354,24 @@ class ChainDecoder:
         """The numbers of the best labels, one per token, and where sentences begin."""
         if decode not in get_args(Decode):
             raise ArgumentError(f"decode must be 'viterbi' or 'posterior', not {decode!r}")
-        if decode == "viterbi" and self.segments is None and self.about is None:
+        if decode == "viterbi" and self.segments is None and self.histories is None:
             batch, best = self.encode(sentences, n_threads), None
             if allowed is None and self.plain:
                 best = self.native.decode(batch, n_threads)
             elif allowed is None and self.votes is not None and not self.forbids:
-                best = self._vote(batch, self._known(batch, n_threads), n_threads)
+                best = self._vote(batch, self._dictionary_sets(batch, n_threads), n_threads)
             return (self._possible(batch, allowed, n_threads) if best is None else best), batch.starts
         from trellis.tasks.tagging.posterior import best_labels, best_paths
 
-        lengths, found = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
+        lengths, codes = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
         pieces: Any = self.pieces if decode == "posterior" else self.searched
         for chains in pieces(sentences, allowed, n_threads):
             if decode == "posterior":
-                found.append(best_labels(chains, self.model.temperature, n_threads))
+                codes.append(best_labels(chains, self.model.temperature, n_threads))
             else:
-                found.append(best_paths(chains, n_threads))
+                codes.append(best_paths(chains, n_threads))
             lengths.append(np.diff(chains.starts))
-        return np.concatenate(found), np.cumsum(np.concatenate(lengths))
+        return np.concatenate(codes), np.cumsum(np.concatenate(lengths))
 
     def _possible(self, batch: _core.Batch, allowed: Constraints | None, n_threads: int) -> Ints:
         """The best possible paths; ConstraintError if a sentence has none."""
@@ -405,11 +405,11 @@ def listed(sentences: Any) -> Any:
     """Convert to sentences that can be sliced and read twice."""
     if isinstance(sentences, Corpus):
         return sentences
-    found = items(sentences)
-    if found is None:
-        why = f"sentences must be a list of sentences or a Corpus (see trellis.read), not {reprlib.repr(sentences)}"
-        raise CorpusError("", None, why)
-    return [sentence if type(sentence) is list else _repeatable(sentence) for sentence in found]
+    elements = items(sentences)
+    if elements is None:
+        reason = f"sentences must be a list of sentences or a Corpus (see trellis.read), not {reprlib.repr(sentences)}"
+        raise CorpusError("", None, reason)
+    return [sentence if type(sentence) is list else _repeatable(sentence) for sentence in elements]
 
 
 def _repeatable(sentence: Any) -> Any:

@@ -38,17 +38,17 @@ def elsewhere(words: Column, labels: Column, groups: Longs) -> Column:
     if guess_scheme(kinds) is not None:  # for labels that encode spans the type is used
         kinds = [kind if letter != OUTSIDE else OUTSIDE for letter, kind in map(split_label, kinds)]
     names = sorted(set(kinds))
-    kind = np.array([names.index(one) for one in kinds], np.int64)[labels.codes]
+    kind = np.array([names.index(name) for name in kinds], np.int64)[labels.codes]
     _, place = np.unique(groups * (int(words.codes.max(initial=0)) + 1) + words.codes, return_inverse=True)
     place = place.reshape(-1)
     n = int(place.max(initial=-1)) + 1
     counts = np.bincount(place * len(names) + kind, minlength=n * len(names)).reshape(n, len(names))
     out: Ints = np.empty(len(place), np.int32)
     for begin in range(0, len(place), PIECE):
-        here = slice(begin, begin + PIECE)
-        others = counts[place[here]]
-        others[np.arange(len(others)), kind[here]] -= 1
-        out[here] = np.where(others.any(axis=1), others.argmax(axis=1), len(names))
+        piece = slice(begin, begin + PIECE)
+        rest = counts[place[piece]]
+        rest[np.arange(len(rest)), kind[piece]] -= 1
+        out[piece] = np.where(rest.any(axis=1), rest.argmax(axis=1), len(names))
     return Column(out, Strings.of([*names, NONE]))
 
 
@@ -68,7 +68,7 @@ def completed(corpus: Corpus, first: ChainDecoder, n_threads: int) -> Corpus:
 
 def word_column(model: ChainModel) -> str:
     """The column of words: a column with a usual name, else the first one read by templates."""
-    names = [column.name for column in model.vocabulary.given]
+    names = [column.name for column in model.vocabulary.inputs]
     if not names:
         raise LearnerError("documents=True needs a template that reads a column of words, such as word[0]")
     return next((name for name in ("word", *ALIASES["word"]) if name in names), names[0])

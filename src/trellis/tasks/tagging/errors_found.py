@@ -88,19 +88,19 @@ def find_errors(
     right = right_tokens(gold, predicted)
     sentence_of = np.repeat(np.arange(len(corpus)), np.diff(corpus.starts))
     examples = defaultdict[tuple[str, str], list[int]](list)
-    wanted: set[int] = set()
+    sentence_numbers: set[int] = set()
     truth, guess = gold.tolist(), predicted.tolist()
     for t in np.flatnonzero(~right).tolist():
-        some, i = examples[truth[t], guess[t]], int(sentence_of[t])
-        if len(some) < SHOWN and (not some or some[-1] != i + 1):
-            some.append(i + 1)
-            wanted.add(i)
+        numbers, i = examples[truth[t], guess[t]], int(sentence_of[t])
+        if len(numbers) < SHOWN and (not numbers or numbers[-1] != i + 1):
+            numbers.append(i + 1)
+            sentence_numbers.add(i)
     sentences = dict[int, WrongSentence]()
-    for i in sorted(wanted):
-        here = slice(*corpus.starts[i : i + 2].tolist())
-        column = corpus[i].get(tagger.columns[0], [""] * len(truth[here]))
+    for i in sorted(sentence_numbers):
+        tokens = slice(*corpus.starts[i : i + 2].tolist())
+        column = corpus[i].get(tagger.columns[0], [""] * len(truth[tokens]))
         words = [word if isinstance(word, str) else " ".join(list(word)[:2]) for word in column]
-        sentences[i + 1] = WrongSentence(i + 1, words, truth[here], guess[here])
+        sentences[i + 1] = WrongSentence(i + 1, words, truth[tokens], guess[tokens])
     return ErrorsFound(
         target or tagger.target,
         tagger._report(corpus, gold, predicted, target),
@@ -118,8 +118,8 @@ def _by_length(sizes: Any, right: Any, sentence_of: Any) -> list[LengthScore]:
     """Label accuracy by sentence length."""
     out = list[LengthScore]()
     for low, following in zip_longest(LENGTHS, LENGTHS[1:]):
-        some = (sizes >= low) & (sizes < (following or np.inf))
-        if some.any():
+        mask = (sizes >= low) & (sizes < (following or np.inf))
+        if mask.any():
             high = None if following is None else following - 1
-            out.append(LengthScore(low, high, int(some.sum()), float(right[some[sentence_of]].mean())))
+            out.append(LengthScore(low, high, int(mask.sum()), float(right[mask[sentence_of]].mean())))
     return out

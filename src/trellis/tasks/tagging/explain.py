@@ -73,11 +73,11 @@ class TokenExplanation:
         dict[str, Any]
             A nested dict.
         """
-        most = None if n_labels is None else whole_number("n_labels", n_labels, 0)
-        scores = dict(list(self.scores.items())[:most])
+        limit = None if n_labels is None else whole_number("n_labels", n_labels, 0)
+        scores = dict(list(self.scores.items())[:limit])
         terms = {label: plain_terms(self.terms[label], n_terms) for label in scores}
-        about = {"token": self.token, "label": self.label, "scores": scores, "terms": terms}
-        return {**about, "transitions": plain_terms(self.transitions)}
+        result = {"token": self.token, "label": self.label, "scores": scores, "terms": terms}
+        return {**result, "transitions": plain_terms(self.transitions)}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -139,9 +139,9 @@ class TaggingExplanation(Explanation):
             lines.append(f"2: {output_text(self.second.output)}   score {self.second.score:.4f}")
         for token in self.tokens:
             lines += ["", f"{token.token}   {token.label}"]
-            shown = list(token.scores)[:n_labels]
-            width = max(len(label) for label in shown)
-            for label in shown:
+            labels = list(token.scores)[:n_labels]
+            width = max(len(label) for label in labels)
+            for label in labels:
                 terms = _terms(token.terms[label], label, n_terms)
                 lines.append(f"  {label:{width}} {token.scores[label]:+9.4f}  {terms}")
             lines += [f"  {term.label}   {term.feature} {term.weight:+.4f}" for term in token.transitions]
@@ -159,10 +159,10 @@ class TaggingExplanation(Explanation):
 
 def _terms(terms: Sequence[Term], label: str, n: int) -> str:
     """The largest terms of a label; terms of parts have the name of the part."""
-    shown = [f"{t.feature}{'' if t.label == label else f' ({t.label})'} {t.weight:+.4f}" for t in terms[:n]]
+    texts = [f"{t.feature}{'' if t.label == label else f' ({t.label})'} {t.weight:+.4f}" for t in terms[:n]]
     if len(terms) > n:
-        shown.append(f"and {len(terms) - n} more {sum(term.weight for term in terms[n:]):+.4f}")
-    return ", ".join(shown)
+        texts.append(f"and {len(terms) - n} more {sum(term.weight for term in terms[n:]):+.4f}")
+    return ", ".join(texts)
 
 
 def shown(t: int, token: Any) -> str:
@@ -185,34 +185,34 @@ def explain(tagger: Tagger, sentence: Any, allowed: AllowedLabels | None) -> Tag
     tokens, explainer = decoder.rows_of(sentence), _Explainer(decoder, sentence)
     explained = [explainer.path(labels) for labels, _ in tagger.kbest(sentence, 2, allowed=allowed)]
     best, second = explained[0], explained[1] if len(explained) > 1 else None
-    found, own = list[TokenExplanation](), defaultdict[int, list[Term]](list)
+    explanations, terms_of = list[TokenExplanation](), defaultdict[int, list[Term]](list)
     for term in best.terms:
-        own[term.where[0]].append(term)
+        terms_of[term.where[0]].append(term)
     for t, (token, label, by_label) in enumerate(zip(tokens, best.output, explainer.emissions, strict=True)):
         sums = {label: sum(term.weight for term in terms) for label, terms in by_label.items()}
-        ranked = dict(sorted(sums.items(), key=lambda one: -one[1]))
-        transitions = [term for term in own[t] if term not in by_label[label]]
-        found.append(TokenExplanation(shown(t, token), label, ranked, by_label, transitions))
-    return TaggingExplanation(best.output, best.score, best.terms, second, found)
+        ranked = dict(sorted(sums.items(), key=lambda pair: -pair[1]))
+        transitions = [term for term in terms_of[t] if term not in by_label[label]]
+        explanations.append(TokenExplanation(shown(t, token), label, ranked, by_label, transitions))
+    return TaggingExplanation(best.output, best.score, best.terms, second, explanations)
 
 
 class _Explainer:
     """The terms of one sentence."""
 
     def __init__(self, decoder: ChainDecoder, sentence: Any) -> None:
-        self.model, self.about = decoder.model, decoder.about
+        self.model, self.histories = decoder.model, decoder.histories
         model = self.model
         batch = decoder.encode([sentence])
         tables = decoder.chains(batch, None, 1).tables
         self.potentials, self.names, columns = tables.potentials, (*model.labels, START), _columns(model)
         self.emissions: list[dict[str, list[Term]]] = []  # of every token and label, the largest first
-        for t, some in enumerate(_named(model, decoder.attribute_lists(batch), on_edge=False)):
+        for t, names in enumerate(_named(model, decoder.attribute_lists(batch), on_edge=False)):
             terms: dict[str, list[Term]] = {label: [] for label in model.labels}
-            for attribute, (name, value) in some.items():
+            for attribute, (name, value) in names.items():
                 for column, weight in _row(model.weights.rows, attribute):
-                    said, labels = columns[column]
+                    values, labels = columns[column]
                     for label in labels:
-                        terms[label].append(Term(name, weight * value, (t,), said))
+                        terms[label].append(Term(name, weight * value, (t,), values))
             for label_terms in terms.values():
                 label_terms.sort(key=lambda term: -abs(term.weight))
             self.emissions.append(terms)
@@ -226,8 +226,8 @@ class _Explainer:
         if model.family == "local" and ngrams is not None and tables.token_ngrams is not None:
             starts, nodes, scores = tables.token_ngrams
             runs = ngrams.label_runs((nodes.astype(np.int64) - len(model.labels) - 2).tolist(), len(model.labels))
-            found = list(zip(runs, scores.tolist(), strict=True))
-            self.at_token = [dict(found[a:b]) for a, b in pairwise(starts.tolist())]
+            pairs = list(zip(runs, scores.tolist(), strict=True))
+            self.at_token = [dict(pairs[a:b]) for a, b in pairwise(starts.tolist())]
         self.same: list[int] = same_words(batch.words, batch.starts).tolist()  # the previous token with the same word
         self.edges: list[Named] = []
         if model.weights.edge_rows is not None:
@@ -268,8 +268,8 @@ class _Explainer:
             p = self.potentials
             score = float(p.emit[t, z] + (p.edge[t, y, z] if p.edge.ndim == 3 else p.edge[y, z]))
             score += 0.0 if p.tri is None else float(p.tri[x, y, z])
-            own = self.at_token[t] if self.at_token else {}
-            score += sum(own.get(tuple(labels[-length:]), 0.0) for length in range(3, self.model.order + 2))
+            token_names = self.at_token[t] if self.at_token else {}
+            score += sum(token_names.get(tuple(labels[-length:]), 0.0) for length in range(3, self.model.order + 2))
             terms.append(Term("normalisation", score - sum(term.weight for term in terms), (t,), pair))
         if last and weights.end is not None:
             terms.append(Term("label[+1]", float(weights.end[z]), (t,), f"{names[z]} {END}"))
@@ -277,14 +277,14 @@ class _Explainer:
 
     def sees(self, attribute: int, labels: list[int], run: tuple[int, ...]) -> bool:
         """Whether an edge attribute applies to that label n-gram; START is before the labels up to a token."""
-        about = 0 if self.about is None else int(self.about[attribute])
-        if about < FAR:
+        history = 0 if self.histories is None else int(self.histories[attribute])
+        if history < FAR:
             return run == tuple(labels[-len(run) :])
-        t, seen = len(labels) - 3, labels[2:-1]
-        if about == FAR_KINDS["any"]:
-            return run[0] in seen and run[1] == labels[-1]
-        at = self.same[t] if about == FAR_KINDS["same"] else t - (about - FAR)
-        return run == (seen[at] if at >= 0 else len(self.model.labels), labels[-1])
+        t, labels_before = len(labels) - 3, labels[2:-1]
+        if history == FAR_KINDS["any"]:
+            return run[0] in labels_before and run[1] == labels[-1]
+        at = self.same[t] if history == FAR_KINDS["same"] else t - (history - FAR)
+        return run == (labels_before[at] if at >= 0 else len(self.model.labels), labels[-1])
 
     def of_segments(self, labels: list[int]) -> list[Term]:
         """The terms of whole segments, each at its first token."""
@@ -319,8 +319,8 @@ def _columns(model: ChainModel) -> list[tuple[str, list[str]]]:
 
 
 def _row(rows: Rows, attribute: int) -> list[tuple[int, float]]:
-    here = slice(int(rows.starts[attribute]), int(rows.starts[attribute + 1]))
-    return list(zip(rows.labels[here].tolist(), rows.weights[here].tolist(), strict=True))
+    part = slice(int(rows.starts[attribute]), int(rows.starts[attribute + 1]))
+    return list(zip(rows.labels[part].tolist(), rows.weights[part].tolist(), strict=True))
 
 
 def _named(model: ChainModel, lists: Lists, *, on_edge: bool) -> list[Named]:

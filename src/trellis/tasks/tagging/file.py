@@ -46,7 +46,7 @@ def tensors_of(model: ChainModel) -> Arrays:
     }
     for name, tables in (("tables", vocabulary.tables), ("folds", vocabulary.folds)):
         out |= {f"{name}.keys": tables[0], f"{name}.ids": tables[1], f"{name}.starts": tables[2]}
-    out |= columns_content(vocabulary.given, vocabulary.lookups)[0]
+    out |= columns_content(vocabulary.inputs, vocabulary.lookups)[0]
     if vocabulary.bag is not None:
         out |= strings_tensors("bag", vocabulary.bag.strings)
         out["bag.attributes"] = vocabulary.bag.attributes
@@ -71,7 +71,7 @@ def tensors_of(model: ChainModel) -> Arrays:
 def header_of(model: ChainModel) -> dict[str, Any]:
     """The JSON header: everything but the arrays."""
     vocabulary = model.vocabulary
-    _, known = columns_content(vocabulary.given, vocabulary.lookups)
+    _, columns = columns_content(vocabulary.inputs, vocabulary.lookups)
     return {
         "labels": list(model.labels),
         "target": model.target,
@@ -79,9 +79,9 @@ def header_of(model: ChainModel) -> dict[str, Any]:
         "templates": [str(template) for template in vocabulary.templates],
         "n_emission": vocabulary.n_emission,
         "tables": [vocabulary.plan.n_tables, vocabulary.plan.n_folds, vocabulary.plan.reach],
-        "columns": known["columns"],
+        "columns": columns["columns"],
         "bag": None if vocabulary.bag is None else vocabulary.bag.column,
-        "lookups": known["lookups"],
+        "lookups": columns["lookups"],
         **({"vectors": list(vocabulary.vectors)} if vocabulary.vectors else {}),
         "info": model.info,
         "training": model.training,
@@ -141,8 +141,8 @@ def model_of(tensors: Tensors, header: Mapping[str, Any]) -> ChainModel:
     if n_far and not (weights.beam and all(template.far for template in templates[-n_far:])):
         raise ValueError("templates of labels beyond the order without a beam, or not last")
     label_filter = None
-    if (told := header.get("filter")) is not None:
-        label_filter = LabelFilter.of_tensors(tensors, told, len(labels))
+    if (filter_header := header.get("filter")) is not None:
+        label_filter = LabelFilter.of_tensors(tensors, filter_header, len(labels))
     segments = None
     if (of_segments := header.get("segments")) is not None:
         from trellis.tasks.tagging.segments.weights import SegmentModel
@@ -150,8 +150,8 @@ def model_of(tensors: Tensors, header: Mapping[str, Any]) -> ChainModel:
         segments = SegmentModel.of_tensors(of_segments, labels, tensors)
     first = None
     if "first" in tensors:
-        opened = unpack_tensors(tensors["first"].tobytes(), "a trellis model").of(FORMAT)
-        first = opened.made(lambda tensors, text: model_of(tensors, parse_header(text)))
+        content = unpack_tensors(tensors["first"].tobytes(), "a trellis model").of(FORMAT)
+        first = content.made(lambda tensors, text: model_of(tensors, parse_header(text)))
         _check_first(first, labels, vocabulary)
     elif "document_features" in training:
         raise ValueError("no first pass")
@@ -185,13 +185,13 @@ def model_of(tensors: Tensors, header: Mapping[str, Any]) -> ChainModel:
 
 def _vectors(i: int, path: str, columns: tuple[ColumnVocabulary, ...], tensors: Tensors) -> Vectors:
     """The vectors of a file; ValueError unless each word of a view has one."""
-    found = [s for c in columns for view, s in zip(c.views, c.strings, strict=True) if vector_file(view) == path]
+    matches = [s for c in columns for view, s in zip(c.views, c.strings, strict=True) if vector_file(view) == path]
     matrix = tensors[f"vectors{i}"]
-    if not found or any(strings is None or len(strings) != len(matrix) for strings in found) or matrix.ndim != 2:
+    if not matches or any(strings is None or len(strings) != len(matrix) for strings in matches) or matrix.ndim != 2:
         raise ValueError("vectors do not match the words")
     if not np.isfinite(matrix).all():
         raise ValueError("vectors that are not finite")
-    return Vectors(found[0] or columns[0].values, matrix)
+    return Vectors(matches[0] or columns[0].values, matrix)
 
 
 def _check_plan(vocabulary: Vocabulary) -> None:
@@ -208,8 +208,8 @@ def _check_plan(vocabulary: Vocabulary) -> None:
 
 def _check_first(first: ChainModel, labels: tuple[str, ...], second: Vocabulary) -> None:
     """ValueError unless both passes read the same input columns and have the same labels."""
-    names = [{column.name for column in one.given} for one in (first.vocabulary, second)]
-    bags = [one.bag and one.bag.column for one in (first.vocabulary, second)]
+    names = [{column.name for column in part.inputs} for part in (first.vocabulary, second)]
+    bags = [part.bag and part.bag.column for part in (first.vocabulary, second)]
     if first.first is not None or first.labels != labels or not names[0]:
         raise ValueError("invalid first pass: it has a first pass itself, no words or other labels")
     if names[1] - {*FIRST_PASS} != names[0] or names[0] & {*FIRST_PASS} or bags[0] != bags[1]:
@@ -222,9 +222,9 @@ def _check_numbers(vocabulary: Vocabulary, n_attributes: int, n_edge_attributes:
     _, ids, starts = vocabulary.tables
     bag = [] if vocabulary.bag is None else [vocabulary.bag.attributes]
     pairs = [] if vocabulary.bag is None or vocabulary.bag.pairs is None else [vocabulary.bag.pairs]
-    for tables, more, n_numbers in ((of_tables[:n], bag, n_attributes), (of_tables[n:], pairs, n_edge_attributes)):
+    for tables, extra, n_numbers in ((of_tables[:n], bag, n_attributes), (of_tables[n:], pairs, n_edge_attributes)):
         lists = [ids[starts[table] : starts[table + 1]] for table in set(tables)]  # templates of one name share a table
-        if not _core.each_once([*lists, *more], n_numbers):
+        if not _core.each_once([*lists, *extra], n_numbers):
             raise ValueError("an attribute with no name or with two")
 
 

@@ -74,8 +74,8 @@ class Tagger(Model):
         except MemoryError as error:
             raise ModelError("not enough memory for the model") from error
         except (ValueError, TypeError, LookupError) as error:
-            why = str(error).partition("\n")[0]
-            raise ModelError(f"the parts of the model are inconsistent: {why}") from error
+            reason = str(error).partition("\n")[0]
+            raise ModelError(f"the parts of the model are inconsistent: {reason}") from error
         self.labels, self.columns = model.labels, model.columns  # input columns
 
     @property
@@ -523,11 +523,11 @@ class Tagger(Model):
         SpanReading.of(self.labels)  # CorpusError if labels mark no spans
         sentences, threads, decoder = listed(sentences), thread_count(n_threads), self._decoder
         labels = decoder.named(*decoder.best_codes(sentences, decode, allowed, threads))
-        outputs, found = list[list[tuple[Span, float]]](), list(map(spans, labels))
+        outputs, span_lists = list[list[tuple[Span, float]]](), list(map(spans, labels))
         for chains in decoder.pieces(sentences, allowed, threads):
-            some = found[len(outputs) : len(outputs) + len(chains.starts) - 1]
-            figures = probabilities(decoder, chains, some, threads)
-            outputs += [list(zip(*pair, strict=True)) for pair in zip(some, figures, strict=True)]
+            part = span_lists[len(outputs) : len(outputs) + len(chains.starts) - 1]
+            figures = probabilities(decoder, chains, part, threads)
+            outputs += [list(zip(*pair, strict=True)) for pair in zip(part, figures, strict=True)]
         return outputs
 
     def constrained(self, scheme: str) -> Tagger:
@@ -702,16 +702,16 @@ class Tagger(Model):
         float
             The score.
         """
-        given = items(labels)
+        elements = items(labels)
         [chains] = self._decoder.searched([sentence], None, 1)
-        if given is None:
+        if elements is None:
             raise ArgumentError(f"labels must be a list, one label per token, not {labels!r}")
-        if len(given) != len(chains.tables.emit):
-            raise ArgumentError(f"{len(given)} labels for {len(chains.tables.emit)} tokens")
-        for label in given:
+        if len(elements) != len(chains.tables.emit):
+            raise ArgumentError(f"{len(elements)} labels for {len(chains.tables.emit)} tokens")
+        for label in elements:
             if not isinstance(label, str) or label not in self.labels:
                 raise ArgumentError(f"no label {label!r} in this model; its labels are {', '.join(self.labels)}")
-        path = np.array([self.labels.index(label) for label in given], np.int32)
+        path = np.array([self.labels.index(label) for label in elements], np.int32)
         return float(chains.path_scores(path, 1)[0])
 
     def evaluate(
@@ -798,11 +798,11 @@ class Tagger(Model):
     def _error_analysis(self, corpus: Corpus, gold: Column, predicted: Column) -> ErrorAnalysis:
         from trellis.evaluation.error_analysis import error_analysis_of
 
-        known, given = None, self._model.vocabulary.given
-        if given and given[0].name in corpus.columns and "idle_strings" not in self.training:
-            column, seen = corpus.column(given[0].name), set(given[0].values)
-            known = np.array([value in seen for value in column.values], bool)[column.codes]
-        return error_analysis_of(gold, predicted, corpus.starts, known=known)
+        is_known, columns = None, self._model.vocabulary.inputs
+        if columns and columns[0].name in corpus.columns and "idle_strings" not in self.training:
+            column, values = corpus.column(columns[0].name), set(columns[0].values)
+            is_known = np.array([value in values for value in column.values], bool)[column.codes]
+        return error_analysis_of(gold, predicted, corpus.starts, known=is_known)
 
     def _labelled(self, source: Any, target: str | None, y: Any = None) -> tuple[Corpus, Column]:
         """A corpus and its gold labels."""
@@ -865,14 +865,14 @@ class Tagger(Model):
     def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
         model, kernel = model_file.model_of(tensors, header), needs.get("kernel")
         expansion, dual = model.weights.expansion, model.weights.dual
-        wanted = expansion is not None and expansion.kernel.name == "callable"
-        if wanted and kernel is None:
+        needs_kernel = expansion is not None and expansion.kernel.name == "callable"
+        if needs_kernel and kernel is None:
             raise ModelError(
                 "the kernel is a function, which files do not contain: trellis.load(path, kernel=function)"
             )
-        if kernel is not None and not wanted:
+        if kernel is not None and not needs_kernel:
             raise ModelError("the model's kernel is not a function; omit kernel")
-        if wanted and dual is not None:
+        if needs_kernel and dual is not None:
             model = replace(model, weights=replace(model.weights, dual=dual.with_function(kernel)))
         return cls(model)
 

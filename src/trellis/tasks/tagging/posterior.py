@@ -126,13 +126,13 @@ def probabilities(
     number = {kind: i if segments is None else segments.types.column_of(kind) for i, kind in enumerate(reading.types)}
     rows = [
         (i, span.start_token, span.end_token, number.get(span.label, -2))
-        for i, some in enumerate(spans)
-        for span in some
+        for i, span_list in enumerate(spans)
+        for span in span_list
     ]
     queries = np.array(rows, np.int64).reshape(-1, 4)
     if isinstance(chains, SegmentChains):
-        found = chains.span_probabilities(queries, n_threads, temperature).tolist()
+        values = chains.span_probabilities(queries, n_threads, temperature).tolist()
     else:
-        found = chains.span_probabilities(reading.type_of, reading.cut, queries, n_threads, temperature).tolist()
-    ends = np.cumsum([0, *(len(some) for some in spans)]).tolist()
-    return [found[a:b] for a, b in pairwise(ends)]
+        values = chains.span_probabilities(reading.type_of, reading.cut, queries, n_threads, temperature).tolist()
+    ends = np.cumsum([0, *(len(span_list) for span_list in spans)]).tolist()
+    return [values[a:b] for a, b in pairwise(ends)]

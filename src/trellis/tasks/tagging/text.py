@@ -1,4 +1,4 @@
-"""Running text with labels: words and spans with offsets, formatted as lines, plain data or HTML."""
+"""Raw text with labels: words and spans with offsets, formatted as lines, plain data or HTML."""
 
 from __future__ import annotations
 
@@ -139,12 +139,12 @@ class TaggedText:
         """
         records = list[dict[str, Any]]()
         for sentence in self.sentences:
-            sure: Sequence[float | None] = sentence.confidences or [None] * len(sentence.tokens)
+            confidences: Sequence[float | None] = sentence.confidences or [None] * len(sentence.tokens)
             begin, end = sentence.tokens[0].start, sentence.tokens[-1].end
             record: dict[str, Any] = {"text": self.text[begin:end], "start": begin + offset, "end": end + offset}
             record["tokens"] = [
                 {"text": word, "start": start + offset, "end": end + offset, "label": label} | _sure(p)
-                for (word, start, end), label, p in zip(sentence.tokens, sentence.labels, sure, strict=True)
+                for (word, start, end), label, p in zip(sentence.tokens, sentence.labels, confidences, strict=True)
             ]
             if sentence.spans is not None:
                 moved = (span._replace(start=span.start + offset, end=span.end + offset) for span in sentence.spans)
@@ -179,23 +179,23 @@ def tag_sentences(
     """Label the sentences of a tokenized text."""
     if len(tagger.columns) > 1 or tagger.model.vocabulary.bag is not None:
         raise ArgumentError(
-            f"the model reads {', '.join(tagger.columns)}, but running text has only words; tag a file or lists"
+            f"the model reads {', '.join(tagger.columns)}, but raw text has only words; tag a file or lists"
         )
     words = [[token.text for token in sentence] for sentence in sentences]
     tagged = tagger.tag_batch(words, decode=decode, n_threads=n_threads)
-    marks_spans, found = guess_scheme(tagger.labels) is not None, list[TaggedSentence]()
+    marks_spans, result = guess_scheme(tagger.labels) is not None, list[TaggedSentence]()
     number = {label: z for z, label in enumerate(tagger.labels)}
     posteriors = tagger.marginals_batch(words, n_threads=n_threads) if confidence else None
-    sure = tagger.tag_spans_batch(words, decode=decode, n_threads=n_threads) if marks_spans and confidence else None
+    scored = tagger.tag_spans_batch(words, decode=decode, n_threads=n_threads) if marks_spans and confidence else None
     for i, (tokens, labels) in enumerate(zip(sentences, tagged, strict=True)):
-        confidences, here = None, None
+        confidences, spans_here = None, None
         if posteriors is not None:
             confidences = [float(row[number[label]]) for row, label in zip(posteriors[i].node, labels, strict=True)]
         if marks_spans:
-            pairs = [(span, None) for span in spans(labels)] if sure is None else sure[i]
-            here = [text_span(span, p, text, tokens) for span, p in pairs]
-        found.append(TaggedSentence(tokens, labels, confidences, here))
-    return TaggedText(text, found, tagger.probability_kind)
+            pairs = [(span, None) for span in spans(labels)] if scored is None else scored[i]
+            spans_here = [text_span(span, p, text, tokens) for span, p in pairs]
+        result.append(TaggedSentence(tokens, labels, confidences, spans_here))
+    return TaggedText(text, result, tagger.probability_kind)
 
 
 def text_span(span: Span, confidence: float | None, text: str, tokens: Sequence[Token]) -> TextSpan:

@@ -23,17 +23,17 @@ def top_features(model: ChainModel, n: int | None) -> list[Term]:
     def named(run: Sequence[int]) -> str:
         return " ".join(names[label] for label in run)
 
-    found = _of_rows(model, weights.rows, n, model.row_name, on_edge=False)
+    terms = _of_rows(model, weights.rows, n, model.row_name, on_edge=False)
     if weights.edge_rows is not None:
-        found += _of_rows(model, weights.edge_rows, n, lambda _, column: named(weights.run_at(column)), on_edge=True)
-    found += _of_labels(weights.edge[:, :n_labels], n, "label[-1]", names)
+        terms += _of_rows(model, weights.edge_rows, n, lambda _, column: named(weights.run_at(column)), on_edge=True)
+    terms += _of_labels(weights.edge[:, :n_labels], n, "label[-1]", names)
     if weights.tri is not None:
-        found += _of_labels(weights.tri[:, :, :n_labels], n, history_name(2), names)
+        terms += _of_labels(weights.tri[:, :, :n_labels], n, history_name(2), names)
     if weights.ngrams is not None:
         top = _top(weights.ngrams.weights, n)
         for i, run in zip(top, weights.ngrams.label_runs(top, n_labels), strict=True):
-            found.append(Term(history_name(len(run) - 1), float(weights.ngrams.weights[i]), label=named(run)))
-    return sorted(found, key=lambda weight: -abs(weight.weight))[:n]
+            terms.append(Term(history_name(len(run) - 1), float(weights.ngrams.weights[i]), label=named(run)))
+    return sorted(terms, key=lambda weight: -abs(weight.weight))[:n]
 
 
 def _of_rows(model: ChainModel, rows: Rows, n: int, label: Callable[[int, int], str], *, on_edge: bool) -> list[Term]:
@@ -47,11 +47,11 @@ def _of_rows(model: ChainModel, rows: Rows, n: int, label: Callable[[int, int], 
 
 
 def _of_labels(weights: Floats, n: int, feature: str, names: Sequence[str]) -> list[Term]:
-    found = list[Term]()
+    terms = list[Term]()
     for place in _top(weights.reshape(-1), n):
         at = np.unravel_index(place, weights.shape)
-        found.append(Term(feature, float(weights[at]), label=" ".join(names[int(i)] for i in at)))
-    return found
+        terms.append(Term(feature, float(weights[at]), label=" ".join(names[int(i)] for i in at)))
+    return terms
 
 
 def _top(weights: Floats, n: int) -> list[int]:

@@ -147,7 +147,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagg
     return train_once(fit, corpus)
 
 
-def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, **more: Any) -> Tagger:
+def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, **options: Any) -> Tagger:
     """Train a new tagger that starts from the weights of another one and learns from new sentences.
 
     New labels and features are added to those of ``tagger``, which does not change.
@@ -160,7 +160,7 @@ def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, 
         New sentences with labels: a Corpus or anything that ``trellis.read`` accepts.
     learner
         Learner (default: ``MIRA(epochs=1)``).
-    **more
+    **options
         Other options of ``trellis.train``.
 
     Returns
@@ -179,7 +179,7 @@ def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, 
     ('D', 'N')
     """
     instance("tagger", tagger, Tagger, "a Tagger, as returned by trellis.load")
-    return train(corpus, learner=MIRA(epochs=1) if learner is None else learner, init=tagger, **more)
+    return train(corpus, learner=MIRA(epochs=1) if learner is None else learner, init=tagger, **options)
 
 
 def train_once(fit: Fit, corpus: Any) -> Tagger:
@@ -193,7 +193,7 @@ def train_once(fit: Fit, corpus: Any) -> Tagger:
     if isinstance(workers, int):  # Ray's workers, from a higher layer
         workers = importlib.import_module("trellis.interfaces.cluster.ray_workers").connect(None, workers)
     opening = workers if hasattr(workers, "__enter__") else nullcontext(workers)
-    with opening as opened, encode_shards(fit, corpus, opened) as (setup, encoding):
+    with opening as pool, encode_shards(fit, corpus, pool) as (setup, encoding):
         return _fitted(fit, setup, encoding)
 
 
@@ -229,8 +229,8 @@ def check(fit: Fit, source: Any) -> Setup:
     digest, weights = corpus_digest(corpus), fit.weights(len(corpus))
     if copies == 2:
         corpus, weights = twice(corpus, weights)
-    known = () if settings.init is None else settings.init.labels
-    labelling = read_labels(corpus, settings.target, partial=settings.partial, known=known)
+    labels = () if settings.init is None else settings.init.labels
+    labelling = read_labels(corpus, settings.target, partial=settings.partial, initial=labels)
     if settings.label_weights is not None:
         weights = weighted_by_labels(weights, settings.label_weights, labelling, corpus.starts)
     sizes = len(corpus), corpus.n_tokens
@@ -244,7 +244,7 @@ def check(fit: Fit, source: Any) -> Setup:
     facts: dict[str, Any] = {"sentences": sizes[0] // copies, "tokens": sizes[1] // copies}
     facts |= {"corpus": {"columns": columns}, "scheme": settings.scheme}
     facts |= {"update": getattr(learner, "update", None) or DEFAULT_UPDATE} if features.far is not None else {}
-    facts |= {} if segmenting is None else segmenting.about(copies)
+    facts |= {} if segmenting is None else segmenting.facts(copies)
     frequent = _frequent(settings)
     if settings.prune == "auto":
         settings.prune = _pruning(settings, len(labelling.labels), learner, frequent)
@@ -285,12 +285,12 @@ def check(fit: Fit, source: Any) -> Setup:
 def _target(settings: SimpleNamespace, columns: Sequence[str]) -> str:
     target: str | None = settings.target
     if settings.init is not None:
-        older: str = settings.init.target
-        if target not in (None, older):
+        previous: str = settings.init.target
+        if target not in (None, previous):
             raise LearnerError(
-                f"target={target!r} conflicts with the initial model, which predicts {older!r}; omit target"
+                f"target={target!r} conflicts with the initial model, which predicts {previous!r}; omit target"
             )
-        return older
+        return previous
     target = default_target(columns) if target is None else target
     if target is None:
         raise LearnerError(f"target must name the column to learn: one of {', '.join(columns)}")
@@ -302,16 +302,16 @@ def _features(settings: SimpleNamespace, corpus: Any, columns: Sequence[str]) ->
     inputs = [name for name in columns if name not in target]
     if settings.init is not None:
         vocabulary = settings.init.model.vocabulary
-        older = [*map(str, vocabulary.templates), *(() if vocabulary.bag is None else vocabulary.bag.templates)]
-        if features is not None and feature_set(features, inputs).templates != feature_set(older, inputs).templates:
+        previous = [*map(str, vocabulary.templates), *(() if vocabulary.bag is None else vocabulary.bag.templates)]
+        if features is not None and feature_set(features, inputs).templates != feature_set(previous, inputs).templates:
             raise LearnerError("features differ from those of the initial model; omit features")
-        features = older
+        features = previous
     elif features is None and len(inputs) == 1 and isinstance(corpus, Corpus):
-        alone = isinstance(corpus.columns[inputs[0]], BagColumn)  # only a column of attributes
-        features = [f"{inputs[0]}[0]"] if alone else None
-    chosen = feature_set("default" if features is None else features, inputs)
-    settings.features = [str(template) for template in (*chosen.templates, *chosen.of_segments)]
-    return chosen
+        is_bag = isinstance(corpus.columns[inputs[0]], BagColumn)  # only a column of attributes
+        features = [f"{inputs[0]}[0]"] if is_bag else None
+    result = feature_set("default" if features is None else features, inputs)
+    settings.features = [str(template) for template in (*result.templates, *result.of_segments)]
+    return result
 
 
 def _check_templates(chosen: FeatureSet, settings: SimpleNamespace) -> None:
@@ -395,22 +395,22 @@ def _beam(settings: SimpleNamespace, learner: Learner) -> int:
 
 def _scheme(settings: SimpleNamespace) -> str | None:
     """The full name of the scheme; an initial model determines it."""
-    older = None if settings.init is None else settings.init.training.get("scheme")
+    previous = None if settings.init is None else settings.init.training.get("scheme")
     scheme = None if settings.scheme is None else scheme_named(settings.scheme)
-    if older is not None and scheme not in (None, older):
-        raise LearnerError(f"scheme={scheme!r} conflicts with the initial model ({older!r}); omit scheme")
-    return scheme or older
+    if previous is not None and scheme not in (None, previous):
+        raise LearnerError(f"scheme={scheme!r} conflicts with the initial model ({previous!r}); omit scheme")
+    return scheme or previous
 
 
 def _parts(settings: SimpleNamespace, labels: tuple[str, ...], learner: Learner) -> LabelParts | None:
     """The parts of the labels; those of an initial model are retained."""
     init: Tagger | None = settings.init
-    older = None if init is None or init.model.weights.parts is None else init.model.weights.parts.separator
-    separator = older if settings.label_parts is None else check_separator(settings.label_parts)
+    prior = None if init is None or init.model.weights.parts is None else init.model.weights.parts.separator
+    separator = prior if settings.label_parts is None else check_separator(settings.label_parts)
     if separator is None:
         return None
-    if older not in (None, separator):
-        raise LearnerError(f"label_parts={separator!r} conflicts with the initial model ({older!r}); omit label_parts")
+    if prior not in (None, separator):
+        raise LearnerError(f"label_parts={separator!r} conflicts with the initial model ({prior!r}); omit label_parts")
     if "parts" not in learner.abilities:
         raise LearnerError(
             f"{type(learner).__name__} with these parameters does not support label parts; use an online learner "
@@ -441,8 +441,8 @@ def complete(setup: Setup, encoding: Encoding) -> ChainProblem:
         problem = replace(problem, names=FeatureNames(setup.labelling.labels, attributes, on_edges))
     # Templates may read files (dictionaries, vectors, clusters) and call functions.
     vocabulary = encoding.extraction.vocabulary
-    files = [(one.starts, one.symbols) for one in vocabulary.dictionaries], vocabulary.lookups, vocabulary.vectors
-    numbers = encoding.rank, encoding.edge_rank, problem.seen, problem.seen_edges
+    files = [(d.starts, d.symbols) for d in vocabulary.dictionaries], vocabulary.lookups, vocabulary.vectors
+    numbers = encoding.rank, encoding.edge_rank, problem.seen_rows, problem.seen_edges
     problem = setup.fit.scheduled(problem, setup.digest, files, numbers, encoding.filter)
 
     def tagger(weights: ChainWeights) -> Tagger:

@@ -30,7 +30,7 @@ from trellis.tasks.trees.lexicon import Lexicon
 LONGEST = 400  # maximum number of words of a sentence, as in bind/phrases.hpp
 FLAT = "X"  # the tag of words whose sentence has no tree and no tags
 
-Found = tuple[Grammar, list[list[int]], float]  # rules over spans by the numbers of a grammar, with their score
+Parse = tuple[Grammar, list[list[int]], float]  # rules over spans by the numbers of a grammar, with their score
 GREATEST = 1e30  # maximum absolute weight, so that the score of a tree is finite
 TABLES = ("tables", "folds", "outlines")
 EMPTY_TABLE = KeyTables(np.zeros(2, np.uint64), np.full(2, -1, np.int32), np.array([0, 2], np.int64))
@@ -166,10 +166,10 @@ class PhraseModel:
         tuple[Arrays, dict[str, Any]]
             Arrays by name, and header.
         """
-        (grammar, about), (coarse, about_coarse) = self.grammar.content(), self.coarse.content()
-        known, columns = columns_content(self.vocabulary.columns, self.vocabulary.lookups)
+        (grammar, facts), (coarse, about_coarse) = self.grammar.content(), self.coarse.content()
+        lookups, columns = columns_content(self.vocabulary.columns, self.vocabulary.lookups)
         header = {
-            "grammar": about,
+            "grammar": facts,
             "coarse": about_coarse,
             "templates": [str(template) for template in self.vocabulary.templates],
             **columns,
@@ -180,7 +180,7 @@ class PhraseModel:
             **{f"grammar.{part}": array for part, array in grammar.items()},
             **{f"coarse.{part}": array for part, array in coarse.items()},
             **self.lexicon.tensors(self.grammar.tags),
-            **known,
+            **lookups,
             **self.rows.tensors("rows"),
             **{f"{name}.{part}": a for name in TABLES for part, a in getattr(self, name)._asdict().items()},
             "base": self.base,
@@ -221,18 +221,18 @@ class PhraseModel:
             raise ValueError("weights are too large or not numbers")
         tables: Any = {name: tables_in(tensors, name) for name in TABLES}
         lexicon, vocabulary = Lexicon.of_tensors(tensors, grammar.tags), PhraseVocabulary(templates, columns, lookups)
-        known = grammar, coarse, lexicon, vocabulary
+        parts = grammar, coarse, lexicon, vocabulary
         prune = real_number("prune", header["prune"], 0.0, 1.0)
-        model = cls(*known, base, rows, **tables, prune=prune, family=str(header["family"]))
+        model = cls(*parts, base, rows, **tables, prune=prune, family=str(header["family"]))
         _ = model.native  # checks all indices used by native code
         return model
 
-    def attribute_names(self, wanted: Longs) -> dict[int, str]:
+    def attribute_names(self, ids: Longs) -> dict[int, str]:
         """Get the names of attributes, such as ``pos[first]=DT & length=3``.
 
         Parameters
         ----------
-        wanted
+        ids
             Attributes.
 
         Returns
@@ -243,7 +243,7 @@ class PhraseModel:
         folds = [keys for keys, _ in keys_in_order(self.folds)]
         measures = {"length": self.vocabulary.LENGTHS, "outline": self._outlines()}
         names = dict[int, str]()
-        for t, (keys, numbers) in enumerate(keys_in_order(self.tables, wanted)):
+        for t, (keys, numbers) in enumerate(keys_in_order(self.tables, ids)):
             names |= zip(numbers.tolist(), self.vocabulary.names(t, keys, folds, measures), strict=True)
         return names
 
@@ -253,7 +253,7 @@ class PhraseModel:
         if slot < 0:
             return []
         column, view = plan.view_of(slot)
-        strings, first, texts = self.vocabulary.columns[column].said(view), 2 * plan.reach, [""]
+        strings, first, texts = self.vocabulary.columns[column].strings_of(view), 2 * plan.reach, [""]
         for key in keys_in_order(self.outlines)[0][0].tolist():
             texts.append(f"{texts[key >> 32]} {strings[(key & 0xFFFFFFFF) - first]}".lstrip())
         return texts
@@ -314,23 +314,23 @@ class PhraseModel:
 
     def _tagged(self, word: Column, tags: Column | None, starts: Longs) -> TaggedWords:
         """Possible tags of words: the given tag, or those of the lexicon if it is unknown or missing."""
-        known = dict[tuple[int, int], tuple[list[int], list[float]]]()
+        cache = dict[tuple[int, int], tuple[list[int], list[float]]]()
         numbers, scores, sizes = list[int](), list[float](), list[int]()
         codes = np.zeros(len(word.codes), np.int32) if tags is None else tags.codes
         names = [""] if tags is None else list(tags.values)
         for w, t in zip(word.codes.tolist(), codes.tolist(), strict=True):
-            if (w, t) not in known:
-                given = self.number.get(names[t]) if tags is not None else None
-                found = [(given, 0.0)] if given is not None else self.lexicon.scores(word.values[w])
-                pairs = [(self.number[tag] if isinstance(tag, str) else tag, score) for tag, score in found]
-                known[w, t] = [number for number, _ in pairs], [score for _, score in pairs]
-            some, own = known[w, t]
-            numbers += some
-            scores += own
-            sizes.append(len(some))
+            if (w, t) not in cache:
+                tag_number = self.number.get(names[t]) if tags is not None else None
+                candidates = [(tag_number, 0.0)] if tag_number is not None else self.lexicon.scores(word.values[w])
+                pairs = [(self.number[tag] if isinstance(tag, str) else tag, score) for tag, score in candidates]
+                cache[w, t] = [number for number, _ in pairs], [score for _, score in pairs]
+            tags_of, log_probs = cache[w, t]
+            numbers += tags_of
+            scores += log_probs
+            sizes.append(len(tags_of))
         return TaggedWords(starts, starts_of(sizes), np.array(numbers, np.int32), np.array(scores, np.float32))
 
-    def parse(self, words: Words, k: int, n_threads: int) -> list[list[Found]]:
+    def parse(self, words: Words, k: int, n_threads: int) -> list[list[Parse]]:
         """Find up to k best trees of each sentence.
 
         Parameters
@@ -344,25 +344,25 @@ class PhraseModel:
 
         Returns
         -------
-        list[list[Found]]
+        list[list[Parse]]
             For each sentence trees, best first; none if no grammar derives it.
         """
         out = self._own(words, k, n_threads)
         if self.grammar is not self.coarse:
-            for i in [i for i, found in enumerate(out) if not found]:
+            for i in [i for i, parses in enumerate(out) if not parses]:
                 out[i] = self.fallback._own(self._coarse_words(words, i), k, 1)[0]
         return out
 
-    def _own(self, words: Words, k: int, n_threads: int) -> list[list[Found]]:
-        found = self.native.parse(words.tagged, words.columns, k, n_threads)
-        return [[(self.grammar, rules.reshape(-1, 4).tolist(), score) for score, rules in trees] for trees in found]
+    def _own(self, words: Words, k: int, n_threads: int) -> list[list[Parse]]:
+        results = self.native.parse(words.tagged, words.columns, k, n_threads)
+        return [[(self.grammar, rules.reshape(-1, 4).tolist(), score) for score, rules in trees] for trees in results]
 
     def _coarse_words(self, words: Words, i: int) -> Words:
         begin, end = int(words.starts[i]), int(words.starts[i + 1])
         tags = None if words.tags is None else words.tags.slice(begin, end)
         return self.fallback.words(words.word.slice(begin, end), tags, np.array([0, end - begin], np.int64), 1)
 
-    def derived(self, words: Words, k: int) -> list[tuple[Found, list[Term]]]:
+    def derived(self, words: Words, k: int) -> list[tuple[Parse, list[Term]]]:
         """Find up to k best trees of one sentence, with the terms of their scores.
 
         Parameters
@@ -374,13 +374,13 @@ class PhraseModel:
 
         Returns
         -------
-        list[tuple[Found, list[Term]]]
+        list[tuple[Parse, list[Term]]]
             Pairs (tree, terms), best first.
         """
-        found = self._own(words, k, 1)[0]
-        if not found and self.grammar is not self.coarse:
+        parses = self._own(words, k, 1)[0]
+        if not parses and self.grammar is not self.coarse:
             return self.fallback.derived(self._coarse_words(words, 0), k)
-        return [(one, self._terms(words, one[1])) for one in found]
+        return [(parse, self._terms(words, parse[1])) for parse in parses]
 
     def best_tags(self, words: Words, n_threads: int) -> Column:
         """Get the tags of the best trees.
@@ -399,12 +399,12 @@ class PhraseModel:
         """
         grammar, numbers = self.grammar, dict[str, int]()
         first_tag, codes = grammar.n_rules - len(grammar.tags), np.zeros(len(words.word.codes), np.int32)
-        for i, found in enumerate(self.parse(words, 1, n_threads)):
+        for i, steps in enumerate(self.parse(words, 1, n_threads)):
             begin, end = int(words.starts[i]), int(words.starts[i + 1])
-            tags = [self.lexicon.scores(word)[0][0] for word in words.strings(i)] if not found else [""] * (end - begin)
-            for rule, at, _, _ in found[0][1] if found else ():
+            tags = [self.lexicon.scores(word)[0][0] for word in words.strings(i)] if not steps else [""] * (end - begin)
+            for rule, position, _, _ in steps[0][1] if steps else ():
                 if rule >= first_tag:
-                    tags[at] = grammar.tags[rule - first_tag]
+                    tags[position] = grammar.tags[rule - first_tag]
             codes[begin:end] = [numbers.setdefault(tag, len(numbers)) for tag in tags]
         return Column(codes, Strings.of(numbers))
 
@@ -438,18 +438,18 @@ class PhraseModel:
         ]
         names, terms = self.attribute_names(np.unique(ids)), list[Term]()
         for s, (rule, i, k, j) in enumerate(steps):
-            where, label = (i, j), grammar.name(rule)
-            terms.append(Term("rule", float(self.base[rule]), where, label))
+            span, label = (i, j), grammar.name(rule)
+            terms.append(Term("rule", float(self.base[rule]), span, label))
             for site in (2 * s, 2 * s + 1) if k else (2 * s,):
                 for at in range(int(starts[site]), int(starts[site + 1])):
                     for c in columns[rule].tolist():
                         if c in weights[at]:
-                            own = grammar.phrases[c] if c < len(grammar.phrases) else label
-                            terms.append(Term(names[ids[at]], weights[at][c], where, own))
+                            phrase = grammar.phrases[c] if c < len(grammar.phrases) else label
+                            terms.append(Term(names[ids[at]], weights[at][c], span, phrase))
         _, tag_starts, tags, scores = words.tagged
         for rule, i, _, j in (step for step in derivation if step[0] >= n_rules):
-            own = slice(int(tag_starts[i]), int(tag_starts[i + 1]))
-            score = scores[own][tags[own] == len(grammar.phrases) + rule - n_rules].item()
+            phrase = slice(int(tag_starts[i]), int(tag_starts[i + 1]))
+            score = scores[phrase][tags[phrase] == len(grammar.phrases) + rule - n_rules].item()
             terms.append(Term(f"word={strings[i]}", score, (i, j), grammar.tags[rule - n_rules]))
         return [term for term in terms if term.weight]
 
@@ -460,10 +460,10 @@ def pcfg(grammar: Grammar, coarse: Grammar, lexicon: Lexicon, prune: float) -> P
     return PhraseModel(grammar, coarse, lexicon, PhraseVocabulary((), (), {}), base, prune=prune, family="joint")
 
 
-def pruner_of(grammar: Grammar, coarse: Grammar, least: float) -> _core.PhrasePruner:
+def pruner_of(grammar: Grammar, coarse: Grammar, threshold: float) -> _core.PhrasePruner:
     """A coarse grammar for pruning: phrases below that probability are skipped."""
     factors = exp(coarse.log_probabilities())
-    return _core.PhrasePruner(grammar.native(), coarse.native(), factors, grammar.coarse_of(coarse), least)
+    return _core.PhrasePruner(grammar.native(), coarse.native(), factors, grammar.coarse_of(coarse), threshold)
 
 
 def rule_columns(grammar: Grammar) -> dict[str, Any]:
@@ -475,7 +475,7 @@ def rule_columns(grammar: Grammar) -> dict[str, Any]:
     n_phrases, n_binary, n_unary = len(grammar.phrases), len(grammar.binary), len(grammar.unary)
     columns = np.full((grammar.n_rules, 2), -1, np.int32)
     columns[:n_binary] = np.stack([grammar.binary[:, 0], np.arange(n_binary) + n_phrases], 1)
-    own = np.stack([grammar.unary[:, 0], np.arange(n_unary) + n_phrases + n_binary], 1)
+    unary = np.stack([grammar.unary[:, 0], np.arange(n_unary) + n_phrases + n_binary], 1)
     chains = np.array([grammar.is_chain(u) for u in range(n_unary)], bool)
-    columns[n_binary : n_binary + n_unary][chains] = own[chains]
+    columns[n_binary : n_binary + n_unary][chains] = unary[chains]
     return {"columns": columns, "n_columns": n_phrases + n_binary + n_unary}

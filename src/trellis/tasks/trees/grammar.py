@@ -55,14 +55,14 @@ class Markov:
         """
         return "^".join((label, *above[: self.vertical - 1]))
 
-    def part(self, symbol: str, before: Sequence[str]) -> str:
+    def part(self, symbol: str, siblings: Sequence[str]) -> str:
         """Make the symbol of the rest of a phrase.
 
         Parameters
         ----------
         symbol
             Symbol of the phrase.
-        before
+        siblings
             Labels of the preceding children.
 
         Returns
@@ -70,8 +70,8 @@ class Markov:
         str
             The symbol.
         """
-        kept = before[len(before) - min(len(before), self.horizontal) :]
-        return f"{PART}{symbol}|{','.join(kept)}" if self.horizontal else f"{PART}{symbol}"
+        context = siblings[len(siblings) - min(len(siblings), self.horizontal) :]
+        return f"{PART}{symbol}|{','.join(context)}" if self.horizontal else f"{PART}{symbol}"
 
 
 def coarse_symbol(symbol: str) -> str:
@@ -283,10 +283,10 @@ class Grammar:
         """
         n_binary, n = len(self.binary), len(self.phrases) + len(self.tags)
         out = np.zeros(self.n_rules)
-        for first, given in ((0, self.binary[:, 0]), (n_binary, self.unary[:, 0])):
-            counts = self.counts[first : first + len(given)].astype(np.float64)
-            totals = np.bincount(given, counts, n)
-            out[first : first + len(given)] = log(counts) - log(totals[given])
+        for first, parents in ((0, self.binary[:, 0]), (n_binary, self.unary[:, 0])):
+            counts = self.counts[first : first + len(parents)].astype(np.float64)
+            totals = np.bincount(parents, counts, n)
+            out[first : first + len(parents)] = log(counts) - log(totals[parents])
         return out
 
     def is_chain(self, u: int) -> bool:
@@ -360,10 +360,10 @@ class Grammar:
             If there is no such rule.
         """
         out, first_tag = list[Step](), self.n_rules - len(self.tags)
-        for one in rules:
-            out.append((self.number[one.binary, one.symbols], one.begin, one.split, one.end))
-            if one.symbols[-1][0] == TAG and not one.binary:
-                out.append((first_tag + self.tags.index(one.symbols[-1][1:]), one.begin, 0, one.end))
+        for rule in rules:
+            out.append((self.number[rule.binary, rule.symbols], rule.begin, rule.split, rule.end))
+            if rule.symbols[-1][0] == TAG and not rule.binary:
+                out.append((first_tag + self.tags.index(rule.symbols[-1][1:]), rule.begin, 0, rule.end))
         return out
 
 
@@ -371,12 +371,12 @@ def read_grammar(trees: Sequence[PhraseTree], markov: Markov) -> Grammar:
     """The grammar of clean trees."""
     binary, unary, tags = Counter[Chain](), Counter[Chain](), Counter[str]()
     phrases = {ROOT: None}
-    for one in (one for tree in trees for one in derive(tree, markov)):
-        (binary if one.binary else unary)[one.symbols] += 1
-        own = one.symbols[:1] if one.binary else one.symbols
-        phrases.update(dict.fromkeys(symbol for symbol in own if symbol[0] != TAG))
-        if not one.binary and own[-1][0] == TAG:
-            tags[own[-1][1:]] += 1
+    for part in (part for tree in trees for part in derive(tree, markov)):
+        (binary if part.binary else unary)[part.symbols] += 1
+        symbols = part.symbols[:1] if part.binary else part.symbols
+        phrases.update(dict.fromkeys(symbol for symbol in symbols if symbol[0] != TAG))
+        if not part.binary and symbols[-1][0] == TAG:
+            tags[symbols[-1][1:]] += 1
     numbers = {symbol: i for i, symbol in enumerate([*phrases, *(TAG + tag for tag in tags)])}
     rules = np.array([[numbers[s] for s in rule] for rule in binary], np.int32).reshape(-1, 3)
     counts = np.array([*binary.values(), *unary.values(), *tags.values()], np.int64)
@@ -388,18 +388,18 @@ def build_tree(
 ) -> PhraseTree:
     """The tree of rules over spans, given from the top down; ``pos`` are tags to write instead of the grammar's."""
     n_binary, n_unary = len(grammar.binary), len(grammar.unary)
-    done = list[list[PhraseTree]]()  # the children, from right to left
+    children_of = list[list[PhraseTree]]()  # the children, from right to left
     for rule, begin, _, _ in reversed(steps):
         if rule < n_binary:
-            left, right = done.pop(), done.pop()
-            done.append(left + right)
+            left, right = children_of.pop(), children_of.pop()
+            children_of.append(left + right)
         elif rule < n_binary + n_unary:
-            children = done.pop()
+            children = children_of.pop()
             for label in reversed(grammar.labels[rule - n_binary]):
                 children = [PhraseTree(label, tuple(children))]
-            done.append(children)
+            children_of.append(children)
         else:
             tag = grammar.tags[rule - n_binary - n_unary] if pos is None else pos[begin]
-            done.append([PhraseTree(tag, (), words[begin])])
-    (top,) = done.pop()
+            children_of.append([PhraseTree(tag, (), words[begin])])
+    (top,) = children_of.pop()
     return top

@@ -49,16 +49,16 @@ class Lexicon:
     ----------
     words
         Counts by word and tag.
-    spelt
+    by_spelling
         Counts by spelling and tag.
     tags
         Counts by tag.
     """
 
     words: Counts
-    spelt: Counts
+    by_spelling: Counts
     tags: Mapping[str, int]
-    _known: dict[str, list[tuple[str, float]]] = field(default_factory=dict, repr=False, compare=False)
+    _cache: dict[str, list[tuple[str, float]]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, tagged: Iterable[tuple[str, str]]) -> Lexicon:
@@ -74,15 +74,15 @@ class Lexicon:
         Lexicon
             The lexicon.
         """
-        words, tags, spelt = dict[str, Counter[str]](), Counter[str](), dict[str, Counter[str]]()
+        words, tags, spelling_counts = dict[str, Counter[str]](), Counter[str](), dict[str, Counter[str]]()
         for word, tag in tagged:
             words.setdefault(word, Counter())[tag] += 1
             tags[tag] += 1
         for word, counts in words.items():
             if counts.total() <= RARE:
-                for one in spellings(word):
-                    spelt.setdefault(one, Counter()).update(counts)
-        return cls(words, spelt, tags)
+                for spelling in spellings(word):
+                    spelling_counts.setdefault(spelling, Counter()).update(counts)
+        return cls(words, spelling_counts, tags)
 
     def tensors(self, tags: Sequence[str]) -> Arrays:
         """Convert to named arrays, for files.
@@ -99,11 +99,11 @@ class Lexicon:
         """
         out: Arrays = {"lexicon.tags": np.array([self.tags[tag] for tag in tags], np.int64)}
         number = {tag: i for i, tag in enumerate(tags)}
-        for name, counts in (("lexicon.words", self.words), ("lexicon.spelt", self.spelt)):
+        for name, counts in (("lexicon.words", self.words), ("lexicon.spelt", self.by_spelling)):
             out |= strings_tensors(name, Strings.of(counts), slots=False)
-            out[f"{name}.places"] = starts_of([len(own) for own in counts.values()])
-            out[f"{name}.which"] = np.array([number[tag] for own in counts.values() for tag in own], np.int32)
-            out[f"{name}.often"] = np.array([n for own in counts.values() for n in own.values()], np.int64)
+            out[f"{name}.places"] = starts_of([len(counter) for counter in counts.values()])
+            out[f"{name}.which"] = np.array([number[tag] for counter in counts.values() for tag in counter], np.int32)
+            out[f"{name}.often"] = np.array([n for counter in counts.values() for n in counter.values()], np.int64)
         return out
 
     @classmethod
@@ -127,27 +127,27 @@ class Lexicon:
         ValueError, LookupError
             If the arrays are damaged.
         """
-        found = list[dict[str, dict[str, int]]]()
+        tables = list[dict[str, dict[str, int]]]()
         for name in ("words", "spelt"):
             keys = strings_of(f"lexicon.{name}", tensors)
-            places, which, often = (tensors[f"lexicon.{name}.{part}"].tolist() for part in ("places", "which", "often"))
+            places, ids, often = (tensors[f"lexicon.{name}.{part}"].tolist() for part in ("places", "which", "often"))
             if (
                 len(places) != len(keys) + 1
-                or len(which) != len(often)
+                or len(ids) != len(often)
                 or min(often, default=1) < 1
-                or min(which, default=0) < 0
+                or min(ids, default=0) < 0
             ):
                 raise ValueError("counts do not match the words")
-            found.append(
+            tables.append(
                 {
-                    key: {tags[t]: n for t, n in zip(which[a:b], often[a:b], strict=True)}
+                    key: {tags[t]: n for t, n in zip(ids[a:b], often[a:b], strict=True)}
                     for key, a, b in zip(keys, places, places[1:], strict=False)
                 }
             )
         totals = tensors["lexicon.tags"].tolist()
         if len(totals) != len(tags) or min(totals, default=1) < 1:
             raise ValueError("counts do not match the tags")
-        return cls(found[0], found[1], dict(zip(tags, totals, strict=True)))
+        return cls(tables[0], tables[1], dict(zip(tags, totals, strict=True)))
 
     def probabilities(self, word: str) -> dict[str, float]:
         """Compute P(tag | word) of every tag.
@@ -163,10 +163,10 @@ class Lexicon:
             Probabilities by tag.
         """
         total = sum(self.tags.values())
-        found = {tag: n / total for tag, n in self.tags.items()}
-        for one in reversed([*spellings(word)]):
-            found = _mixed(self.spelt.get(one), found)
-        return _mixed(self.words.get(word), found)
+        shares = {tag: n / total for tag, n in self.tags.items()}
+        for spelling in reversed([*spellings(word)]):
+            shares = _mixed(self.by_spelling.get(spelling), shares)
+        return _mixed(self.words.get(word), shares)
 
     def scores(self, word: str) -> list[tuple[str, float]]:
         """List the tags of a word with log P(tag | word) - log P(tag).
@@ -181,14 +181,14 @@ class Lexicon:
         list[tuple[str, float]]
             Pairs (tag, score).
         """
-        if word not in self._known:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            found, total = self.probabilities(word), sum(self.tags.values())
-            least = LEAST * max(found.values())
-            ratios = {tag: p / (self.tags[tag] / total) for tag, p in found.items() if p >= least}
-            self._known[word] = [*zip(ratios, log([*ratios.values()]).tolist(), strict=True)]
-        return self._known[word]
+        if word not in self._cache:
+            if len(self._cache) >= MOST_KNOWN:
+                self._cache.clear()
+            shares, total = self.probabilities(word), sum(self.tags.values())
+            threshold = LEAST * max(shares.values())
+            ratios = {tag: p / (self.tags[tag] / total) for tag, p in shares.items() if p >= threshold}
+            self._cache[word] = [*zip(ratios, log([*ratios.values()]).tolist(), strict=True)]
+        return self._cache[word]
 
 
 def _mixed(counts: Mapping[str, int] | None, behind: dict[str, float]) -> dict[str, float]:

@@ -26,7 +26,7 @@ from trellis.tasks.explanation import Explanation, Term, explanation_of, heavies
 from trellis.tasks.model import KBest, Model, notes_and_record
 from trellis.tasks.tagging.chain_model import FAMILIES
 from trellis.tasks.tagging.model import Tagger
-from trellis.tasks.trees.decoding import FLAT, Found, PhraseModel, Words
+from trellis.tasks.trees.decoding import FLAT, Parse, PhraseModel, Words
 from trellis.tasks.trees.grammar import Grammar, build_tree, derive
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class TreeParser(Model):
             One tree per sentence; a tree without phrases if the grammar derives none.
         """
         threads = thread_count(n_threads)
-        return [found[0][0] for found in self._trees(self._words(sentences, threads), 1, threads)]
+        return [trees[0][0] for trees in self._trees(self._words(sentences, threads), 1, threads)]
 
     def predict_corpus(self, corpus: Any, *, n_threads: int | None = None) -> Corpus:
         """Parse a corpus; ``parse_corpus`` is the same method.
@@ -178,11 +178,11 @@ class TreeParser(Model):
         self._check_probable()
         words = self._words([sentence], 1)
         log_z, steps, scores, _ = self.model.marginals(words)
-        known = {tuple(step): score for step, score in zip(steps.tolist(), scores.tolist(), strict=True)}
-        wanted = self._steps(words, tree)
-        if not wanted or not math.isfinite(log_z) or any(step not in known for step in wanted):
+        scores_of = {tuple(step): score for step, score in zip(steps.tolist(), scores.tolist(), strict=True)}
+        gold_steps = self._steps(words, tree)
+        if not gold_steps or not math.isfinite(log_z) or any(step not in scores_of for step in gold_steps):
             return 0.0
-        return math.exp(min(0.0, sum(known[step] for step in wanted) - log_z))
+        return math.exp(min(0.0, sum(scores_of[step] for step in gold_steps) - log_z))
 
     def span_probabilities(self, sentence: Any) -> dict[tuple[str, int, int], float]:
         """Compute the expected number of each phrase in the tree.
@@ -204,11 +204,11 @@ class TreeParser(Model):
         """
         self._check_probable()
         _, steps, _, shares = self.model.marginals(self._words([sentence], 1))
-        found, n_binary, labels = dict[tuple[str, int, int], float](), len(self.grammar.binary), self.grammar.labels
+        sums, n_binary, labels = dict[tuple[str, int, int], float](), len(self.grammar.binary), self.grammar.labels
         for (rule, begin, _, end), share in zip(steps.tolist(), shares.tolist(), strict=True):
             for label in labels[rule - n_binary] if n_binary <= rule < n_binary + len(labels) else ():
-                found[label, begin, end] = found.get((label, begin, end), 0.0) + share
-        return found
+                sums[label, begin, end] = sums.get((label, begin, end), 0.0) + share
+        return sums
 
     def explain(self, sentence: Any) -> Explanation:
         """Explain a prediction: the terms of the best tree's score by rule, and the difference to the second.
@@ -225,10 +225,10 @@ class TreeParser(Model):
         """
         words = self._words([sentence], 1)
         derived = self.model.derived(words, 2)
-        trees = self._built(words, 0, [found for found, _ in derived])
+        trees = self._built(words, 0, [derivation for derivation, _ in derived])
         underived = [Term("no derivation", -math.inf)] if len(words.word.codes) else []
-        terms = [own for _, own in derived] or [underived]
-        return explanation_of((*ranked, own) for ranked, own in zip(trees, terms, strict=True))
+        terms = [terms_of for _, terms_of in derived] or [underived]
+        return explanation_of((*ranked, terms_of) for ranked, terms_of in zip(trees, terms, strict=True))
 
     def top_features(self, n: int | None = 20) -> list[Term]:
         """List the features and rules with the largest absolute weights.
@@ -243,16 +243,16 @@ class TreeParser(Model):
         list[Term]
             The terms, largest first, with a phrase or a rule.
         """
-        model, most = self.model, None if n is None else whole_number("n", n, 0)
-        at, rules = farthest(model.rows.weights, most), farthest(model.base, most).tolist()
-        attributes = np.searchsorted(model.rows.starts, at, side="right") - 1
+        model, limit = self.model, None if n is None else whole_number("n", n, 0)
+        numbers, rules = farthest(model.rows.weights, limit), farthest(model.base, limit).tolist()
+        attributes = np.searchsorted(model.rows.starts, numbers, side="right") - 1
         names, phrases = model.attribute_names(attributes), self.grammar.phrases
         terms = [Term("rule", float(model.base[rule]), (), self.grammar.name(rule)) for rule in rules]
-        for i, attribute in zip(at.tolist(), attributes.tolist(), strict=True):
+        for i, attribute in zip(numbers.tolist(), attributes.tolist(), strict=True):
             column = int(model.rows.labels[i])
             label = phrases[column] if column < len(phrases) else self.grammar.name(column - len(phrases))
             terms.append(Term(names[attribute], float(model.rows.weights[i]), (), label))
-        return heaviest_first(terms)[:most]
+        return heaviest_first(terms)[:limit]
 
     def draw(self, sentence: Any) -> Picture:
         """Draw the best tree.
@@ -294,8 +294,8 @@ class TreeParser(Model):
             Labelled precision, recall and F1.
         """
         gold = gold_trees(trees, y)
-        given: Any = gold if tags else [tree.words for tree in gold]
-        return evaluate_trees(gold, self.parse_batch(given, n_threads=n_threads), longest=longest)
+        inputs: Any = gold if tags else [tree.words for tree in gold]
+        return evaluate_trees(gold, self.parse_batch(inputs, n_threads=n_threads), longest=longest)
 
     # ------------------------------------------------------------ files
 
@@ -329,17 +329,17 @@ class TreeParser(Model):
         tags = next((corpus.column(name) for name in (POS, *ALIASES[POS]) if name in corpus.columns), None)
         word = word_column(corpus)
         if tags is None and self.tagger is not None:
-            named = Corpus({self.tagger.columns[0]: corpus.column(word)}, corpus.starts, corpus.source)
-            tags = self.tagger.tag_column(named, n_threads=n_threads)
+            inputs = Corpus({self.tagger.columns[0]: corpus.column(word)}, corpus.starts, corpus.source)
+            tags = self.tagger.tag_column(inputs, n_threads=n_threads)
         return self.model.words(corpus.column(word), tags, corpus.starts, n_threads)
 
     def _trees(self, words: Words, k: int, n_threads: int) -> list[list[tuple[PhraseTree, float]]]:
-        return [self._built(words, i, found) for i, found in enumerate(self.model.parse(words, k, n_threads))]
+        return [self._built(words, i, parses) for i, parses in enumerate(self.model.parse(words, k, n_threads))]
 
-    def _built(self, words: Words, i: int, found: Sequence[Found]) -> list[tuple[PhraseTree, float]]:
+    def _built(self, words: Words, i: int, parses: Sequence[Parse]) -> list[tuple[PhraseTree, float]]:
         """The trees of a sentence; a tree without phrases if no grammar derives it."""
         strings, pos = words.strings(i), words.given_tags(i)
-        trees = [(build_tree(grammar, steps, strings, pos), score) for grammar, steps, score in found]
+        trees = [(build_tree(grammar, steps, strings, pos), score) for grammar, steps, score in parses]
         flat = [PhraseTree(tag, (), word) for word, tag in zip(strings, pos or [FLAT] * len(strings), strict=True)]
         return trees or [(PhraseTree(ROOT, tuple(flat)), -math.inf if strings else 0.0)]
 
@@ -347,9 +347,9 @@ class TreeParser(Model):
         if not words.strings(0) and (tree is None or not tree.words):
             return []
         if tree is None:
-            found = self.model.parse(words, 1, 1)[0]
-            own = found and found[0][0] is self.grammar
-            return [(rule, begin, split, end) for rule, begin, split, end in found[0][1]] if own else []
+            parses = self.model.parse(words, 1, 1)[0]
+            is_own = parses and parses[0][0] is self.grammar
+            return [(rule, begin, split, end) for rule, begin, split, end in parses[0][1]] if is_own else []
         cleaned = tree.clean()
         if cleaned is None or cleaned.words != words.strings(0):
             raise ArgumentError("the words of the tree differ from those of the sentence")
@@ -362,20 +362,20 @@ class TreeParser(Model):
 
 def gold_trees(trees: Any, y: Any = None, *, lenient: bool = False) -> list[PhraseTree]:
     """Cleaned trees (``PhraseTree.clean``) of a list or a file, for training; with ``y``, the trees of sentences."""
-    found: Iterable[PhraseTree]
+    results: Iterable[PhraseTree]
     if y is not None:
         gold, corpus = gold_trees(y), sentence_corpus(trees)
         if corpus.sentences(word_column(corpus)) != [tree.words for tree in gold]:
             raise ArgumentError("y must have a tree with the words of every sentence")
         return gold
     if isinstance(trees, str | os.PathLike):
-        found = read_trees(trees, lenient=lenient)
+        results = read_trees(trees, lenient=lenient)
     else:
-        given = trees.trees if isinstance(trees, Treebank) else items(trees)
-        if given is None or not all(isinstance(tree, PhraseTree) for tree in given):
+        elements = trees.trees if isinstance(trees, Treebank) else items(trees)
+        if elements is None or not all(isinstance(tree, PhraseTree) for tree in elements):
             raise ArgumentError(f"trees must be the path of a file or a list of trees, not {type(trees).__name__}")
-        found = given
-    cleaned = [tree for one in found if (tree := one.clean()) is not None]
+        results = elements
+    cleaned = [tree for tree_read in results if (tree := tree_read.clean()) is not None]
     if isinstance(trees, str | os.PathLike) and not cleaned:
         raise CorpusError(str(trees), None, "no trees; the file must have at least one")
     return cleaned
@@ -392,11 +392,11 @@ def sentence_corpus(sentences: Any) -> Corpus:
         return sentences
     if isinstance(sentences, str | os.PathLike) and extension(os.fspath(sentences)) in BRACKETS:
         sentences = read_trees(sentences)
-    given = sentences.trees if isinstance(sentences, Treebank) else items(sentences)
-    if given == []:
+    rows = sentences.trees if isinstance(sentences, Treebank) else items(sentences)
+    if rows == []:
         return from_mapping({WORD: []}, None)
-    if given and all(isinstance(one, PhraseTree) for one in given):
-        cleaned = [one.clean() or one for one in given]
+    if rows and all(isinstance(row, PhraseTree) for row in rows):
+        cleaned = [row.clean() or row for row in rows]
         return from_mapping({WORD: [t.words for t in cleaned], POS: [t.pos for t in cleaned]}, None)
-    pairs = given is not None and any(isinstance(token, tuple) for s in given if isinstance(s, Sequence) for token in s)
-    return read(sentences) if given is None else from_lists(given, [WORD, POS] if pairs else None, tokens=True)
+    pairs = rows is not None and any(isinstance(token, tuple) for s in rows if isinstance(s, Sequence) for token in s)
+    return read(sentences) if rows is None else from_lists(rows, [WORD, POS] if pairs else None, tokens=True)

@@ -118,8 +118,8 @@ def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreePars
     corpus = from_mapping({WORD: [t.words for t in treebank], POS: [t.pos for t in treebank]}, None)
     facts = {"sentences": len(treebank), "tokens": corpus.n_tokens}
     steps = [grammar.steps(derive(tree, markov)) for tree in treebank]
-    right_starts = starts_of([len(some) for some in steps])
-    right = np.array([step for some in steps for step in some], np.int32).reshape(-1, 4)
+    right_starts = starts_of([len(steps_of) for steps_of in steps])
+    right = np.array([step for steps_of in steps for step in steps_of], np.int32).reshape(-1, 4)
     data = (corpus, right_starts, right, list(grammar.symbols))
     if settings.learner == PCFG:
         event = Event(1, epochs=1, tokens=corpus.n_tokens)  # counting takes one epoch
@@ -130,7 +130,7 @@ def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreePars
         return TreeParser(pcfg(grammar, coarse, lexicon, settings.prune), settings.tagger, fit.notes, record)
     templates = phrase_templates(settings.features, list(corpus.columns))
     settings.features = [str(template) for template in templates]
-    older = None if settings.init is None else check_start(settings.init, templates, markov)
+    previous = None if settings.init is None else check_start(settings.init, templates, markov)
     vocabulary, coded = phrase_vocabulary(templates, corpus)
     tags = {tag: len(grammar.phrases) + i for i, tag in enumerate(grammar.tags)}
     pos = corpus.column(POS)
@@ -151,9 +151,9 @@ def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreePars
 
     def assemble(weights: Arrays, record: dict[str, Any]) -> TreeParser:
         rows, rank = Rows.of_tensors("rows", weights).without_empty()  # attributes without weights are dropped
-        base, known = np.zeros(grammar.n_rules, np.float32), (grammar, coarse, lexicon, vocabulary)
-        tables, folds, outlines = (KeyTables(**some) for some in native.tables(rank))
-        model = PhraseModel(*known, base, rows, tables, folds, outlines, settings.prune, fit.learner.family)
+        base, parts = np.zeros(grammar.n_rules, np.float32), (grammar, coarse, lexicon, vocabulary)
+        tables, folds, outlines = (KeyTables(**arrays) for arrays in native.tables(rank))
+        model = PhraseModel(*parts, base, rows, tables, folds, outlines, settings.prune, fit.learner.family)
         return TreeParser(model, settings.tagger, fit.notes, record)
 
     settings.dev = None if held_out is None else [str(tree) for tree in held_out]
@@ -167,7 +167,7 @@ def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreePars
         unit="rules",
         n_threads=settings.n_threads,
         sentence_weights=fit.weights(n, "tree"),
-        initial=None if older is None else PhraseStart(older, vocabulary, grammar, native),
+        initial=None if previous is None else PhraseStart(previous, vocabulary, grammar, native),
     )
     return fit.run(problem, assemble, data, fit.scorer(held_out), **facts)
 
@@ -243,24 +243,24 @@ class PhraseStart:
         sizes: Longs = starts[1:] - starts[:-1]
         attributes = number[np.repeat(np.arange(rows.n_attributes), sizes)]
         columns = column[rows.labels]
-        kept = np.flatnonzero((attributes >= 0) & (columns >= 0))
-        kept = kept[np.lexsort((columns[kept], attributes[kept]))]
-        return attributes[kept], columns[kept], model.rows.weights[kept]
+        selected = np.flatnonzero((attributes >= 0) & (columns >= 0))
+        selected = selected[np.lexsort((columns[selected], attributes[selected]))]
+        return attributes[selected], columns[selected], model.rows.weights[selected]
 
     def _attribute_map(self) -> Longs:
         """The number of every older attribute, -1 where the new trees do not have it."""
         model = self.model
         ranks = np.arange(self.examples.n_attributes, dtype=np.int32)
-        tables, folds, outlines = (keys_in_order(KeyTables(**some)) for some in self.examples.tables(ranks))
+        tables, folds, outlines = (keys_in_order(KeyTables(**arrays)) for arrays in self.examples.tables(ranks))
         fold_keys = [keys for keys, _ in folds]
         old_folds = [keys for keys, _ in keys_in_order(model.folds)]
         measures = {list(self.vocabulary.MEASURE_BITS).index("outline"): self._outline_map(outlines[0][0])}
         carrier = Carrier(model.vocabulary, self.vocabulary, measures)
         out = np.full(model.rows.n_attributes, -1, np.int64)
         for t, (keys, ids) in enumerate(keys_in_order(model.tables)):
-            carried, kept = carrier.keys(t, keys, old_folds, fold_keys, grows=False)
+            carried, selected = carrier.keys(t, keys, old_folds, fold_keys, grows=False)
             place, _ = numbers_of(tables[t][0], carried, grows=False)
-            out[ids[kept[place >= 0]]] = tables[t][1][place[place >= 0]]
+            out[ids[selected[place >= 0]]] = tables[t][1][place[place >= 0]]
         return out
 
     def _outline_map(self, outlines: Any) -> Longs:
@@ -272,8 +272,8 @@ class PhraseStart:
         if slot < 0:
             return out
         column, view = self.vocabulary.layout().view_of(slot)
-        before, after = self.model.vocabulary.columns[column], self.vocabulary.columns[column]
-        ids = id_map(before, after, view, self.vocabulary.reach)
+        former, new = self.model.vocabulary.columns[column], self.vocabulary.columns[column]
+        ids = id_map(former, new, view, self.vocabulary.reach)
         number = {key: i for i, key in enumerate(outlines.tolist())}
         for i, key in enumerate(old):
             shorter, word = out[key >> 32], ids[key & 0xFFFFFFFF]

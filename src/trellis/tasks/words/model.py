@@ -77,14 +77,14 @@ class Segmenter(Model):
         list[list[str]]
             One list of words per text, without whitespace.
         """
-        given = items(texts)
-        if given is None:
+        elements = items(texts)
+        if elements is None:
             raise ArgumentError(f"texts must be a list of strings, not {texts!r}")
-        for text in given:
+        for text in elements:
             _check(text)
         # Texts are joined by line feeds; within a text a line feed is whitespace like any other.
-        lines = self._separated("\n".join(text.replace("\n", " ") for text in given), n_threads).split("\n")
-        return [words_of(line) for line, _ in zip(lines, given, strict=False)]
+        lines = self._separated("\n".join(text.replace("\n", " ") for text in elements), n_threads).split("\n")
+        return [words_of(line) for line, _ in zip(lines, elements, strict=False)]
 
     def predict_corpus(self, corpus: Corpus | str | os.PathLike[str], *, n_threads: int | None = None) -> Corpus:
         """Segment a corpus of characters; ``segment_corpus`` is the same method.
@@ -126,16 +126,16 @@ class Segmenter(Model):
         """
         k, best = whole_number("k", k, 1, 2**31 - 1), [(list[str](), 0.0)]
         pieces = _pieces(text)
-        for piece, found in zip(
+        for piece, paths in zip(
             pieces, self.tagger.kbest_batch(list(map(_characters, pieces)), k, n_threads=1), strict=True
         ):
             # Combining items i and j (from 1) of two sorted lists can be among the k best only if i * j <= k.
-            both = [
-                (words + _joined(piece, labels), score + own)
+            pairs = [
+                (words + _joined(piece, labels), score + path_score)
                 for i, (words, score) in enumerate(best, 1)
-                for labels, own in found[: k // i]
+                for labels, path_score in paths[: k // i]
             ]
-            best = sorted(both, key=lambda pair: -pair[1])[:k]
+            best = sorted(pairs, key=lambda pair: -pair[1])[:k]
         return KBest(best)
 
     def explain(self, text: str) -> Explanation:
@@ -155,7 +155,7 @@ class Segmenter(Model):
         for piece in pieces:
             begins.append(text.index(piece, at))
             at = begins[-1] + len(piece)
-        found: list[Explanation] = [self.tagger.explain(_characters(piece)) for piece in pieces]
+        analyses: list[Explanation] = [self.tagger.explain(_characters(piece)) for piece in pieces]
 
         def joined(parts: list[Explanation], second: Explanation | None) -> Explanation:
             words = [word for piece, part in zip(pieces, parts, strict=True) for word in _joined(piece, part.output)]
@@ -167,10 +167,10 @@ class Segmenter(Model):
             return Explanation(words, float(sum(part.score for part in parts)), terms, second)
 
         # The second-best text has the second-best words of one piece.
-        i = min(range(len(found)), key=lambda i: found[i].gap, default=None)
-        other = None if i is None else found[i].second
-        second = None if i is None or other is None else joined([*found[:i], other, *found[i + 1 :]], None)
-        return joined(found, second)
+        i = min(range(len(analyses)), key=lambda i: analyses[i].gap, default=None)
+        rival = None if i is None else analyses[i].second
+        second = None if i is None or rival is None else joined([*analyses[:i], rival, *analyses[i + 1 :]], None)
+        return joined(analyses, second)
 
     def top_features(self, n: int | None = 20) -> list[Term]:
         """List the features with the largest absolute weights.
@@ -252,8 +252,8 @@ class Segmenter(Model):
             Precision, recall and F1 of words.
         """
         lines = gold_words(gold, y, lenient=lenient).lines
-        found = self.segment_batch(["".join(words) for words in lines], n_threads=n_threads)
-        return compare_words(lines, found, self.known_words)
+        predicted = self.segment_batch(["".join(words) for words in lines], n_threads=n_threads)
+        return compare_words(lines, predicted, self.known_words)
 
     @property
     def info(self) -> dict[str, Any]:
@@ -314,7 +314,7 @@ def gold_words(text: Source, y: Any = None, *, lenient: bool = False) -> Segment
     if y is None:
         return read_segmented(text, lenient=lenient)
     texts, gold = items(text), read_segmented(y)
-    if texts is None or ["".join(words_of(str(one))) for one in texts] != ["".join(words) for words in gold.lines]:
+    if texts is None or ["".join(words_of(str(line))) for line in texts] != ["".join(words) for words in gold.lines]:
         raise ArgumentError("y must have the words of every text, one list per text")
     return gold
 

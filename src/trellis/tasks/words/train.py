@@ -94,8 +94,8 @@ def train(text: Source, y: Any = None, **options: Unpack[WordsOptions]) -> Segme
         return _trained(settings, options, characters)
     lines = gold_words(text, y, lenient=settings.lenient)
     if lines.lines and not any(len(word) == 1 for words in lines.lines for word in words):
-        why = "no word of one character, so some texts have no segmentation; add a line with one"
-        raise CorpusError(lines.source, None, why)
+        reason = "no word of one character, so some texts have no segmentation; add a line with one"
+        raise CorpusError(lines.source, None, reason)
     return _trained(settings, options, lines.corpus())
 
 

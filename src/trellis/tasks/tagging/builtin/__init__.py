@@ -19,9 +19,9 @@ MODELS = {"truecase": "capitalisation of words: lower, Title, UPPER or MiXed"}
 
 def builtin_file(name: str) -> Traversable:
     """The file of the bundled model ``builtin:NAME``."""
-    found = name.removeprefix(PREFIX)
-    if found not in MODELS:
+    key = name.removeprefix(PREFIX)
+    if key not in MODELS:
         raise ModelError(
-            f"unknown model {name}; the bundled models are {', '.join(PREFIX + known for known in MODELS)}"
+            f"unknown model {name}; the bundled models are {', '.join(PREFIX + model for model in MODELS)}"
         )
-    return files(__name__) / f"{found}.trellis"
+    return files(__name__) / f"{key}.trellis"

@@ -68,8 +68,8 @@ class SegmentChains(NamedTuple):
         """The segmentation with the largest expected number of correct labels, from marginals [n_tokens, L]."""
         n = node.shape[1]
         tables = Potentials(node.astype(np.float32), np.zeros((n + 1, n))).tables
-        nothing = Lists(np.zeros_like(self.lists.starts), np.empty(0, np.int32), np.empty(0, np.float32))
-        return self._replace(tables=tables, lists=nothing).best(n_threads).paths
+        empty = Lists(np.zeros_like(self.lists.starts), np.empty(0, np.int32), np.empty(0, np.float32))
+        return self._replace(tables=tables, lists=empty).best(n_threads).paths
 
 
 class SegmentDecoder:
@@ -91,7 +91,7 @@ class SegmentDecoder:
             raise ValueError("a weight that is not finite")
         self.rules, self.native = types.native(), vocabulary.native()
         self.symbols = SegmentSymbols(vocabulary.plan, vocabulary.strings)
-        self.names = tuple(column.name for column in model.vocabulary.given)
+        self.names = tuple(column.name for column in model.vocabulary.inputs)
         if self.first < 0 or self.first + self.native.n_attributes != rows.n_attributes:
             raise ValueError("attributes of segments without weights, or weights without attributes")
         unknown = next((name for name, _ in vocabulary.plan.views if name not in self.names), None)
@@ -101,11 +101,11 @@ class SegmentDecoder:
     def lists(self, decoder: ChainDecoder, sentences: Any, starts: Any, n_threads: int) -> Lists:
         """The attributes of all segments, as row numbers of weights."""
         if isinstance(sentences, Corpus):
-            given = {name: sentences.column(name) for name in self.names}
-            columns: dict[str, Any] = {name: (column.values, column.codes) for name, column in given.items()}
+            columns_of = {name: sentences.column(name) for name in self.names}
+            columns: dict[str, Any] = {name: (column.values, column.codes) for name, column in columns_of.items()}
         else:
             texts, codes = [decoder.strings_of(sentence, self.names) for sentence in sentences], np.arange(starts[-1])
-            columns = {name: ([word for one in texts for word in one[name]], codes) for name in self.names}
+            columns = {name: ([word for table in texts for word in table[name]], codes) for name in self.names}
         lists = Lists(**self.native.extract(self.symbols.of(columns), starts, self.longest, n_threads))
         return lists._replace(ids=(lists.ids + np.int32(self.first)).astype(np.int32))
 

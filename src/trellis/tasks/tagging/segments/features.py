@@ -75,27 +75,27 @@ class SegmentVocabulary:
 
     def native(self) -> _core.SegmentVocabulary:
         """Checked native vocabulary; ValueError if it is inconsistent."""
-        n_symbols = np.array([len(some) for some in self.strings], np.int32)
+        n_symbols = np.array([len(strings) for strings in self.strings], np.int32)
         nodes = {**self.nodes._asdict(), "n_symbols": n_symbols}
         return _core.SegmentVocabulary(self.plan.looks, self.plan.starts, nodes)
 
-    def names(self, wanted: Sequence[int]) -> dict[int, str]:
+    def names(self, numbers_wanted: Sequence[int]) -> dict[int, str]:
         """Readable names of attributes: ``word[segment]=New York``, ``length=2``."""
         parents, symbols, attributes = (array.tolist() for array in self.nodes)
-        n_templates, some, found = len(self.plan.templates), set(wanted), dict[int, str]()
+        n_templates, numbers, out = len(self.plan.templates), set(numbers_wanted), dict[int, str]()
         for node, attribute in enumerate(attributes):
-            if attribute not in some or attribute in found:
+            if attribute not in numbers or attribute in out:
                 continue
             path, at = list[int](), node
             while parents[at] >= 0:
                 path.append(symbols[at])
                 at = parents[at]
             if at < n_templates:
-                found[attribute] = self._name(self.plan.templates[at], path[::-1])
-        return found
+                out[attribute] = self._name(self.plan.templates[at], path[::-1])
+        return out
 
     def _name(self, template: Template, path: list[int]) -> str:
-        said, end = list[str](), len(path)
+        strings_of, end = list[str](), len(path)
         for look in reversed(_in_order(template)):
             begin = 0 if look.place == "segment" else end - 1
             if look.place == "length":
@@ -105,9 +105,9 @@ class SegmentVocabulary:
             else:
                 strings = self.strings[self.plan.views.index(_view(look))]
                 words = ["_B" if symbol == OUTSIDE else strings[symbol] for symbol in path[begin:end]]
-            said.append(f"{look}={' '.join(words)}")
+            strings_of.append(f"{look}={' '.join(words)}")
             end = begin
-        return " & ".join(reversed(said))
+        return " & ".join(reversed(strings_of))
 
 
 class SegmentSymbols:
@@ -116,12 +116,12 @@ class SegmentSymbols:
     def __init__(self, plan: SegmentPlan, strings: Sequence[Strings]) -> None:
         self.views = plan.views
         self.functions = [function_of(view, {}, column) if view else None for column, view in plan.views]
-        self.numbers = [{string: i for i, string in enumerate(some)} for some in strings]
+        self.numbers = [{string: i for i, string in enumerate(values)} for values in strings]
 
     def _number(self, view: int, word: str) -> int:
         function = self.functions[view]
-        said = word if function is None else function(word)
-        return -1 if said is None else self.numbers[view].get(said, -1)
+        string = word if function is None else function(word)
+        return -1 if string is None else self.numbers[view].get(string, -1)
 
     def of(self, columns: Mapping[str, tuple[Iterable[str], Ints]]) -> list[Ints]:
         """[n_tokens] symbols of each view, -1 if unknown or missing; columns are words and their numbers."""
@@ -163,18 +163,18 @@ def extract_segments(
     for v, (column, view) in enumerate(plan.views):
         function = function_of(view, {}, column) if view else None
         words = columns[column].values.tolist()
-        said = words if function is None else [s for s in map(function, words) if s is not None]
-        listed = [word for _, of, texts in entries if of == v for text in texts for word in text]
-        strings.append(Strings.of(dict.fromkeys([*said, *listed])))
+        values = words if function is None else [s for s in map(function, words) if s is not None]
+        words_of = [word for _, entry_view, texts in entries if entry_view == v for text in texts for word in text]
+        strings.append(Strings.of(dict.fromkeys([*values, *words_of])))
     symbols = SegmentSymbols(plan, strings)
     growing = _core.SegmentVocabulary(plan.looks, plan.starts)
     for look, v, texts in entries:
         for text in texts:
             growing.add_entry(look, np.array([symbols.numbers[v][word] for word in text], np.int32))
     views = symbols.of({name: (column.values, column.codes) for name, column in columns.items()})
-    seen = growing.learn(views, starts, *segments)
+    ids = growing.learn(views, starts, *segments)
     lists = growing.extract(views, starts, longest, n_threads)
-    return SegmentExtraction(plan, tuple(strings), growing, Ragged(**seen), Ragged(**lists))
+    return SegmentExtraction(plan, tuple(strings), growing, Ragged(**ids), Ragged(**lists))
 
 
 def segment_templates(columns: Sequence[str]) -> list[Template]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 REFUSED = ("init", "partial", "beam", "tag_dictionary", "prune", "label_parts")
 
 
-def segment_features(chosen: FeatureSet, corpus: Corpus, learner: Learner, settings: Mapping[str, Any]) -> FeatureSet:
+def segment_features(features: FeatureSet, corpus: Corpus, learner: Learner, settings: Mapping[str, Any]) -> FeatureSet:
     """Add the default templates of segments if there are none; LearnerError for incompatible options."""
     if "segments" not in learner.abilities:
         raise LearnerError(
@@ -43,10 +43,10 @@ def segment_features(chosen: FeatureSet, corpus: Corpus, learner: Learner, setti
     refused = next((name for name in REFUSED if settings[name] and settings[name] != "auto"), None)
     if refused is not None:
         raise LearnerError(f"{refused} cannot be combined with segments; omit one of them")
-    if chosen.of_segments:
-        return chosen
-    columns = [name for name in chosen.columns if not isinstance(corpus.columns.get(name), BagColumn)]
-    return replace(chosen, of_segments=tuple(segment_templates(columns)))
+    if features.of_segments:
+        return features
+    columns = [name for name in features.columns if not isinstance(corpus.columns.get(name), BagColumn)]
+    return replace(features, of_segments=tuple(segment_templates(columns)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,10 @@ class Segmenting:
     begins: Longs  # [n] first tokens, in the used sentences
     lengths: Longs
     columns: Ints  # [n] of their types
-    kept: Longs  # sentences
+    sentences: Longs  # sentences
     n_left_out: int
 
-    def about(self, copies: int) -> dict[str, Any]:
+    def facts(self, copies: int) -> dict[str, Any]:
         """Entries of the training record; ``copies`` is the number of copies of every sentence."""
         of_segments = {"longest": self.types.longest, "sentences_left_out": self.n_left_out // copies}
         return {"scheme": self.types.scheme, "segments": of_segments}
@@ -72,14 +72,14 @@ class Segmenting:
         per_token = 4 * stride * self.types.most + 28 * int(self.types.shapes()[:, SHAPE.index("longest")].sum())
         return in_lists + longest_sentence * per_token
 
-    def weights(self, given: Doubles | None) -> Doubles | None:
+    def weights(self, sentence_weights: Doubles | None) -> Doubles | None:
         """Weights of the used sentences."""
-        kept = None if given is None else given[self.kept]
-        if kept is not None and not kept.any():
+        selected = None if sentence_weights is None else sentence_weights[self.sentences]
+        if selected is not None and not selected.any():
             raise LearnerError(
                 "sample_weight is 0 for every sentence whose segments are short enough; increase longest"
             )
-        return kept
+        return selected
 
 
 def segmented(
@@ -92,9 +92,9 @@ def segmented(
     labels, gold, guessed = labelling.labels, labelling.gold, scheme is None
     scheme = scheme or fitting_scheme(labels, gold, corpus.starts)
     if scheme is None:
-        known = ", ".join(labels[:3])
-        why = f"column {target!r} marks no spans ({known}...); segments need labels such as O, B-NP, I-NP"
-        raise CorpusError(corpus.source, None, why)
+        examples = ", ".join(labels[:3])
+        text = f"column {target!r} marks no spans ({examples}...); segments need labels such as O, B-NP, I-NP"
+        raise CorpusError(corpus.source, None, text)
     scheme_rules(corpus, target, labels, gold, scheme, guessed=guessed)
     if twice := next((label for label in labels if f"{label}-" in labels), None):
         raise CorpusError(
@@ -103,21 +103,21 @@ def segmented(
     kinds = dict.fromkeys(label.partition("-")[2] for label in labels if label != "O")
     types = SegmentTypes(labels, scheme, dict.fromkeys(kinds, 1))
     begins, lengths, columns = segments_of(types, gold, corpus.starts)
-    most = {kind: int(lengths[columns == types.column_of(kind)].max(initial=1)) for kind in kinds}
-    types = replace(types, longest={kind: n if longest is None else min(n, longest) for kind, n in most.items()})
+    longest_of = {kind: int(lengths[columns == types.column_of(kind)].max(initial=1)) for kind in kinds}
+    types = replace(types, longest={kind: n if longest is None else min(n, longest) for kind, n in longest_of.items()})
     if types.most > LONGEST:
-        why = f"column {target!r} has a segment of {types.most} tokens; at most {LONGEST:,}: give Segments(longest=100)"
-        raise CorpusError(corpus.source, None, why)
+        text = f"column {target!r} has a segment of {types.most} tokens (limit {LONGEST:,}); set Segments(longest=100)"
+        raise CorpusError(corpus.source, None, text)
     fits = lengths <= np.array([types.longest.get(types.type_of_column(z), 1) for z in range(len(labels))])[columns]
     too_long = np.unique(np.searchsorted(corpus.starts, begins[~fits], side="right") - 1)
-    kept = np.delete(np.arange(len(corpus)), too_long)
+    sentences = np.delete(np.arange(len(corpus)), too_long)
     if len(too_long):
-        labelling = replace(labelling, gold=gold[runs_of(corpus.starts, kept)[1]])
-        corpus = corpus.take(kept)
+        labelling = replace(labelling, gold=gold[runs_of(corpus.starts, sentences)[1]])
+        corpus = corpus.take(sentences)
         begins, lengths, columns = segments_of(types, labelling.gold, corpus.starts)
     if corpus.n_tokens == 0:
         raise LearnerError(f"every sentence has a segment of more than {types.most} tokens; increase longest")
-    return corpus, labelling, Segmenting(types, begins, lengths, columns, kept, len(too_long))
+    return corpus, labelling, Segmenting(types, begins, lengths, columns, sentences, len(too_long))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +134,11 @@ class EncodedSegments:
         lists = self.extraction.lists.renumber(np.where(self.rank < 0, -1, self.rank + first).astype(np.int32))
         return {"rules": self.types.native(), "lists": lists.arrays, "first": first}
 
-    def frozen(self, first: int, kept: Ints | None = None) -> SegmentModel:
-        """Vocabulary for a model; ``kept`` renumbers attributes, -1 drops one."""
-        rank = self.rank if kept is None else np.append(kept, np.int32(-1))[self.rank]
-        found = self.extraction
-        return SegmentModel(
-            self.types, SegmentVocabulary(found.plan, found.strings, Nodes(**found.growing.nodes(rank))), first
-        )
+    def frozen(self, first: int, attributes: Ints | None = None) -> SegmentModel:
+        """Vocabulary for a model; ``attributes`` renumbers attributes, -1 drops one."""
+        rank = self.rank if attributes is None else np.append(attributes, np.int32(-1))[self.rank]
+        x = self.extraction
+        return SegmentModel(self.types, SegmentVocabulary(x.plan, x.strings, Nodes(**x.growing.nodes(rank))), first)
 
 
 def encode_segments(setup: Setup) -> tuple[EncodedSegments, Rows | None]:
@@ -148,19 +146,19 @@ def encode_segments(setup: Setup) -> tuple[EncodedSegments, Rows | None]:
     from trellis.tasks.tagging.training.edges import Seen
     from trellis.tasks.tagging.training.encoding import Counted, select
 
-    found, corpus = setup.segmenting, setup.corpus
-    assert found is not None
+    spans, corpus = setup.segmenting, setup.corpus
+    assert spans is not None
     templates = setup.features.of_segments
     names = dict.fromkeys(look.column for t in templates for look in t.looks if look.place != "length")
     columns = {name: compact(corpus.column(name)) for name in names}
     extraction = extract_segments(
-        templates, columns, corpus.starts, (found.begins, found.lengths), found.types.most, setup.settings.n_threads
+        templates, columns, corpus.starts, (spans.begins, spans.lengths), spans.types.most, setup.settings.n_threads
     )
-    counted = Counted(extraction.growing.n_attributes, len(found.types.labels))
-    counted.add(extraction.seen, [Seen(extraction.seen, np.arange(len(found.begins)), found.columns)])
-    rank, rows = select(counted, setup.settings.min_count, setup.settings.pairs, np.empty(0, np.int32))
+    counts = Counted(extraction.growing.n_attributes, len(spans.types.labels))
+    counts.add(extraction.seen, [Seen(extraction.seen, np.arange(len(spans.begins)), spans.columns)])
+    rank, rows = select(counts, setup.settings.min_count, setup.settings.pairs, np.empty(0, np.int32))
     extraction = replace(extraction, seen=Ragged.none())
-    return EncodedSegments(found.types, extraction, rank, int(rank.max(initial=-1)) + 1), rows
+    return EncodedSegments(spans.types, extraction, rank, int(rank.max(initial=-1)) + 1), rows
 
 
 def joined_rows(first: Rows, second: Rows) -> Rows:

@@ -203,7 +203,7 @@ class SegmentModel:
             raise ValueError("a template of segments that looks at none")
         views = [f"segments.view{j}" for j in range(len(plan.views))]
         strings = tuple(Strings(tensors[f"{view}.data"], tensors[f"{view}.starts"]) for view in views)
-        if not all(_core.valid_strings(some) for some in strings):
+        if not all(_core.valid_strings(column) for column in strings):
             raise ValueError("a damaged table of strings")
         nodes = Nodes(*(tensors[f"segments.{name}"] for name in Nodes._fields))
         if (nodes.parents[: len(plan.templates)] != -1).any():  # native code does not need a table for it

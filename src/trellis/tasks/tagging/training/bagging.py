@@ -36,8 +36,8 @@ def fit_members(
     """Train ``k`` members one after the other, unless stopped; return also the joint history and their number."""
     unfit: dict[str, Any] = {"checkpoint": problem.checkpoint}
     unfit |= {"segments": problem.corpus.segments, "templates such as label[-3]": problem.corpus.has_far or None}
-    if what := next((what for what, there in unfit.items() if there is not None), None):
-        raise LearnerError(f"bagging cannot be combined with {what}; omit one of them")
+    if option := next((option for option, value in unfit.items() if value is not None), None):
+        raise LearnerError(f"bagging cannot be combined with {option}; omit one of them")
     members, history, watched = list[ChainWeights](), list[Event](), Watched(observer)
     seed = learner.effective().get("seed")  # a different seed per member, if the learner has one
     for i in range(k):
@@ -57,8 +57,8 @@ def _part_of(problem: ChainProblem, i: int) -> ChainProblem:
     corpus, random = problem.corpus, np.random.default_rng(i)
 
     def some(lists: tuple[Any, Any, Any], n: int) -> Any:
-        kept = np.where(random.random(n) >= LEFT_OUT, np.arange(n), -1).astype(np.int32)
-        return Ragged(*lists).renumber(kept).arrays
+        numbers = np.where(random.random(n) >= LEFT_OUT, np.arange(n), -1).astype(np.int32)
+        return Ragged(*lists).renumber(numbers).arrays
 
     lists = some(corpus.lists, corpus.n_attributes)
     on_edges = None if corpus.edge_lists is None else some(corpus.edge_lists, corpus.n_edge_attributes)
@@ -87,9 +87,9 @@ def _mean(tables: Sequence[Any]) -> Floats:
 def _mean_rows(members: Sequence[Rows]) -> Rows:
     n, width = members[0].n_attributes, 1 + max(int(rows.labels.max(initial=0)) for rows in members)
     keys = [np.repeat(np.arange(n), np.diff(rows.starts)) * width + rows.labels for rows in members]
-    places, which = np.unique(np.concatenate(keys), return_inverse=True)
+    places, inverse = np.unique(np.concatenate(keys), return_inverse=True)
     weights = np.concatenate([rows.weights for rows in members]).astype(np.float64)
-    mean = np.bincount(which.reshape(-1), weights, len(places)) / len(members)
+    mean = np.bincount(inverse.reshape(-1), weights, len(places)) / len(members)
     starts = starts_of(np.bincount(places // width, minlength=n)).astype(np.uint32)
     labels: Any = (places % width).astype(members[0].labels.dtype)
     return Rows(starts, labels, mean.astype(np.float32))

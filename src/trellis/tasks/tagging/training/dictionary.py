@@ -47,22 +47,22 @@ def tag_dictionary(
     open_class = np.unique(tags[~is_frequent]).tolist() or range(n_labels)
     pairs = np.unique(codes.astype(np.int64) * n_labels + tags)
     words, first = np.unique(pairs // n_labels, return_index=True)
-    seen = dict(zip(words.tolist(), np.split(pairs % n_labels, first[1:]) if len(words) else [], strict=True))
+    labels_seen = dict(zip(words.tolist(), np.split(pairs % n_labels, first[1:]) if len(words) else [], strict=True))
     if not smoothed:
-        often = [word for word in seen if occurrences[word] >= frequent]
-        sets = LabelSets.of([open_class, *(seen[word].tolist() for word in often)])
+        often = [word for word in labels_seen if occurrences[word] >= frequent]
+        sets = LabelSets.of([open_class, *(labels_seen[word].tolist() for word in often)])
         set_of = np.zeros(n_values, np.int32)
         set_of[often] = sets.set_of[1:]
         return sets._replace(set_of=set_of), None
     values = column.values.tolist()
-    by_ending = _endings({values[word]: (int(occurrences[word]), labels) for word, labels in seen.items()})
+    by_ending = _endings({values[word]: (int(occurrences[word]), labels) for word, labels in labels_seen.items()})
 
     def labels_of(word: int) -> list[int]:
-        known = seen[word].tolist() if word in seen else []
+        labels = labels_seen[word].tolist() if word in labels_seen else []
         if occurrences[word] >= frequent:
-            return known
-        found = next((by_ending[ending] for ending in endings_of(values[word]) if ending in by_ending), open_class)
-        return [*known, *found]
+            return labels
+        by_suffix = next((by_ending[ending] for ending in endings_of(values[word]) if ending in by_ending), open_class)
+        return [*labels, *by_suffix]
 
     sets = LabelSets.of([open_class, *by_ending.values(), *map(labels_of, range(n_values))])
     n_endings = len(by_ending)
@@ -94,12 +94,12 @@ def twice(corpus: Corpus, weights: Doubles | None) -> tuple[Corpus, Doubles | No
 def spans_twice(corpus: Corpus, target: str, labelling: Labelling) -> EntrySpans:
     """The spans of a corpus in which every sentence occurs twice."""
     if guess_scheme(labelling.labels) is None:
-        known = ", ".join(labelling.labels[:3])
-        why = f"column {target!r} marks no spans ({known}...), so no dictionary can be learned; give a file"
-        raise CorpusError(corpus.source, None, why)
+        examples = ", ".join(labelling.labels[:3])
+        reason = f"column {target!r} marks no spans ({examples}...), so no dictionary can be learned; give a file"
+        raise CorpusError(corpus.source, None, reason)
     n = len(corpus) // 2
     starts = corpus.starts[: n + 1]
-    found = SpanReading.of(labelling.labels).find(labelling.gold[: starts[-1]], starts)
+    spans = SpanReading.of(labelling.labels).find(labelling.gold[: starts[-1]], starts)
     folds = (np.arange(n) * FOLDS // max(n, 1)).astype(np.int32)
-    of_span = folds[np.searchsorted(starts, found.begins, side="right") - 1]
-    return EntrySpans(found.begins, found.ends - found.begins, of_span, np.append(folds, np.full(n, NOBODY, np.int32)))
+    of_span = folds[np.searchsorted(starts, spans.begins, side="right") - 1]
+    return EntrySpans(spans.begins, spans.ends - spans.begins, of_span, np.append(folds, np.full(n, NOBODY, np.int32)))

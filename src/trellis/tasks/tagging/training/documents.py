@@ -42,15 +42,15 @@ def train_twice(fit: Fit, source: Any) -> Tagger:
         (name for name in ("init", "checkpoint", "segments") if getattr(settings, name) not in (None, False)), None
     )
     if unfit is not None or not isinstance(corpus, Corpus):
-        what = unfit or "a stream"
-        raise LearnerError(f"documents=True cannot be combined with {what}; omit one of them")
-    if taken := next((name for name in FIRST_PASS if name in corpus.columns), None):
-        raise LearnerError(f"documents=True adds a column {taken!r}, which the corpus already has; rename it")
-    features, chosen = settings.features, Features(None, settings.min_count, settings.pairs)
+        condition = unfit or "a stream"
+        raise LearnerError(f"documents=True cannot be combined with {condition}; omit one of them")
+    if name_used := next((name for name in FIRST_PASS if name in corpus.columns), None):
+        raise LearnerError(f"documents=True adds a column {name_used!r}, which the corpus already has; rename it")
+    features, second_features = settings.features, Features(None, settings.min_count, settings.pairs)
     if not isinstance(features, str | Path | None):
         features = items(features) or features
     watched = Watched(fit.observer)
-    fit = fit.changed(features=replace(chosen, templates=features), observer=watched, verbose=False)
+    fit = fit.changed(features=replace(second_features, templates=features), observer=watched, verbose=False)
     first = train_once(fit.changed(), corpus)
     fit = fit.changed(target=first.target)  # the default column
     words, dev, settings = word_column(first.model), settings.dev, fit.settings
@@ -64,12 +64,12 @@ def train_twice(fit: Fit, source: Any) -> Tagger:
     inputs = [name for name in corpus.columns if name not in target]
     templates, bigrams = templates_of("default" if features is None else features, inputs)
     several = len(np.unique(corpus.document_numbers())) > 1
-    more = [f"{name}[0]" for name in (FIRST_PASS if several else FIRST_PASS[:1])]
+    new_templates = [f"{name}[0]" for name in (FIRST_PASS if several else FIRST_PASS[:1])]
     order = 0 if settings.order is None and not bigrams else settings.order
     labelled = with_columns(corpus, words, labels)
-    chosen = replace(chosen, templates=[*templates, *more])
-    second = train_once(fit.changed(features=chosen, dev=dev, order=order), labelled)
-    training = {**second.training, "corpus": first.training["corpus"], "document_features": more}
+    second_features = replace(second_features, templates=[*templates, *new_templates])
+    second = train_once(fit.changed(features=second_features, dev=dev, order=order), labelled)
+    training = {**second.training, "corpus": first.training["corpus"], "document_features": new_templates}
     return Tagger(replace(second.model, first=first.model, training=training))
 
 
@@ -80,13 +80,13 @@ def _labels_of_others(fit: Fit, watched: Watched, corpus: Corpus, first: Tagger)
     for begin, end in pairwise(part_bounds(corpus.document_numbers()).tolist()):
         if watched.stopped:
             break
-        rest = np.r_[0:begin, end : len(corpus)]
-        some, part = None if weights is None else np.asarray(weights)[rest], corpus.take(rest)
+        numbers = np.r_[0:begin, end : len(corpus)]
+        weight, part = None if weights is None else np.asarray(weights)[numbers], corpus.take(numbers)
         labels = _of_labels(fit.options.get("labels") or Labels(), set(part.column(first.target).tolist()))
-        other = train_once(fit.changed(sample_weight=some, dev=None, metric=None, patience=None, labels=labels), part)
-        found = other.tag_column(corpus[begin:end], n_threads=fit.settings.n_threads)
-        of_label = np.array([number[label] for label in other.labels], np.int32)
-        codes[corpus.starts[begin] : corpus.starts[end]] = of_label[found.codes]
+        model = train_once(fit.changed(sample_weight=weight, dev=None, metric=None, patience=None, labels=labels), part)
+        labels_here = model.tag_column(corpus[begin:end], n_threads=fit.settings.n_threads)
+        of_label = np.array([number[label] for label in model.labels], np.int32)
+        codes[corpus.starts[begin] : corpus.starts[end]] = of_label[labels_here.codes]
     return codes
 
 
@@ -107,8 +107,8 @@ def part_bounds(documents: Longs) -> Longs:
     n = len(documents)
     if n < 2:
         raise LearnerError("documents=True needs at least two sentences")
-    wanted = np.arange(PARTS + 1) * n // PARTS
+    targets = np.arange(PARTS + 1) * n // PARTS
     begins = np.append(np.flatnonzero(np.diff(documents, prepend=documents[0] - 1)), n)
     if len(begins) > PARTS:
-        wanted = begins[np.abs(begins[:, None] - wanted).argmin(axis=0)]
-    return np.unique(wanted)
+        targets = begins[np.abs(begins[:, None] - targets).argmin(axis=0)]
+    return np.unique(targets)

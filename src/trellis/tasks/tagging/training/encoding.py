@@ -56,21 +56,21 @@ class Labelling:
 
     def pairs(self) -> tuple[Longs, Ints]:
         """Pairs (token, label) of all possible labels; tokens without any annotation are omitted."""
-        known = np.flatnonzero(self.gold >= 0)
+        labelled = np.flatnonzero(self.gold >= 0)
         if self.partial is None:
-            return known, self.gold
+            return labelled, self.gold
         set_of, starts, labels, _ = self.partial
         sizes = np.diff(starts)[set_of]
-        some = np.flatnonzero((self.gold < 0) & (sizes < len(self.labels)))
-        first = np.repeat(starts[set_of[some]] - np.cumsum(sizes[some]) + sizes[some], sizes[some])
-        tokens = np.concatenate([known, np.repeat(some, sizes[some])])
-        seen = np.concatenate([self.gold[known], labels[first + np.arange(len(first))]])
+        partial = np.flatnonzero((self.gold < 0) & (sizes < len(self.labels)))
+        first = np.repeat(starts[set_of[partial]] - np.cumsum(sizes[partial]) + sizes[partial], sizes[partial])
+        tokens = np.concatenate([labelled, np.repeat(partial, sizes[partial])])
+        labels_at = np.concatenate([self.gold[labelled], labels[first + np.arange(len(first))]])
         order = np.argsort(tokens, kind="stable")
-        return tokens[order], seen[order].astype(np.int32)
+        return tokens[order], labels_at[order].astype(np.int32)
 
 
-def read_labels(corpus: Corpus, target: str, *, partial: Partial, known: tuple[str, ...] = ()) -> Labelling:
-    """The labels in a column. ``known`` ones come first and keep their numbers.
+def read_labels(corpus: Corpus, target: str, *, partial: Partial, initial: tuple[str, ...] = ()) -> Labelling:
+    """The labels in a column. ``initial`` ones come first and keep their numbers.
 
     With ``partial`` an empty label is unknown, and ``A|B`` is one of A and B unless it is "missing".
     """
@@ -79,9 +79,9 @@ def read_labels(corpus: Corpus, target: str, *, partial: Partial, known: tuple[s
             f"partial labels A|B cannot be combined with a target of two columns, {target!r}; use one of them"
         )
     column = compact(corpus.column(target) if partial else labels_of(corpus, target, "or train with partial labels"))
-    numbers, nothing = {label: i for i, label in enumerate(known)}, no_labels(corpus, target) if partial else ()
+    numbers, unlabelled = {label: i for i, label in enumerate(initial)}, no_labels(corpus, target) if partial else ()
     split = [value.split(SEPARATOR) if partial is True else [value] for value in column.values]
-    choices = [[label for label in labels if label not in nothing] for labels in split]
+    choices = [[label for label in labels if label not in unlabelled] for labels in split]
     sets = [sorted({numbers.setdefault(label, len(numbers)) for label in labels}) for labels in choices]
     if len(numbers) > np.iinfo(np.uint16).max:
         raise CorpusError(
@@ -131,13 +131,13 @@ def cost_matrix(costs: Costs | None, labels: tuple[str, ...], learner: Learner) 
 
 
 def weighted_by_labels(
-    weights: Doubles | None, given: Mapping[str, float], labelling: Labelling, starts: Longs
+    weights: Doubles | None, label_weights: Mapping[str, float], labelling: Labelling, starts: Longs
 ) -> Doubles:
     """Sentence weights times the mean weight of each sentence's gold labels; unknown labels count 1."""
-    if not isinstance(given, Mapping):
-        raise LearnerError(f"label_weights must be a dict from labels to numbers, not {type(given).__name__}")
+    if not isinstance(label_weights, Mapping):
+        raise LearnerError(f"label_weights must be a dict from labels to numbers, not {type(label_weights).__name__}")
     of_label = np.ones(len(labelling.labels) + 1)  # the last one is for unknown labels
-    for label, weight in given.items():
+    for label, weight in label_weights.items():
         if label not in labelling.labels:
             raise LearnerError(
                 f"label_weights has the unknown label {label!r}; the labels are {', '.join(labelling.labels)}"
@@ -177,12 +177,12 @@ class Counted:
         self._merged = np.empty(0, np.int64), np.empty(0, np.int64)
         self._waiting: list[tuple[Longs, Longs]] = []
 
-    def add(self, lists: Ragged, seen: Sequence[Seen]) -> None:
+    def add(self, lists: Ragged, runs: Sequence[Seen]) -> None:
         """Count a chunk."""
         self.frequency += np.bincount(lists.ids, minlength=self.n_attributes)
-        for some, tokens, labels_of_tokens in seen:
-            kept = some if len(tokens) == len(some) else some.take(tokens)
-            starts, labels, counts = _core.count_pairs(kept, labels_of_tokens, self.n_attributes).values()
+        for lists_of, tokens, labels_of_tokens in runs:
+            selected = lists_of if len(tokens) == len(lists_of) else lists_of.take(tokens)
+            starts, labels, counts = _core.count_pairs(selected, labels_of_tokens, self.n_attributes).values()
             attribute: Longs = np.repeat(np.arange(self.n_attributes), np.diff(starts))
             if self.parts is not None:
                 index, columns = self.parts.with_parts(labels.astype(np.int32))
@@ -224,21 +224,21 @@ def _summed(keys: Longs, counts: Longs) -> tuple[Longs, Longs]:
     return keys[first], np.add.reduceat(counts[order], first) if len(first) else counts[:0]
 
 
-def select(counted: Counted, min_count: int, pairs: Pairs, known: Ints) -> tuple[Ints, Rows | None]:
+def select(lists: Counted, min_count: int, pairs: Pairs, carried: Ints) -> tuple[Ints, Rows | None]:
     """The new number of every attribute, most frequent first, -1 if dropped; with "seen" also their labels.
 
     A feature is a pair of attribute and label. With pairs "seen" the cut-off applies to the count of the pair, with
-    "all" to the count of the attribute. ``known`` attributes are never dropped.
+    "all" to the count of the attribute. ``carried`` attributes are never dropped.
     """
-    n_attributes, frequency = counted.n_attributes, counted.frequency
+    n_attributes, frequency = lists.n_attributes, lists.frequency
     alive = np.zeros(n_attributes, bool)
-    alive[known] = True
+    alive[carried] = True
     if pairs == "all":
         alive |= frequency >= max(1, min_count)
         return by_frequency(frequency, alive), None
-    attribute, labels, counts = counted.pairs()
-    kept = counts >= max(1, min_count)
-    attribute, labels = attribute[kept], labels[kept]
+    attribute, labels, counts = lists.pairs()
+    mask = counts >= max(1, min_count)
+    attribute, labels = attribute[mask], labels[mask]
     sizes = np.bincount(attribute, minlength=n_attributes)
     rank = by_frequency(frequency, alive | (sizes > 0))
     by_rank = np.argsort(np.where(rank < 0, n_attributes, rank), kind="stable")[: int(rank.max(initial=-1)) + 1]
@@ -295,12 +295,12 @@ class Setup:
     @property
     def sparse(self) -> bool:
         """Whether only label n-grams seen in training have weights (three labels and more)."""
-        needed = self.features.longest.history > 1 or len(self.settings.prune) > 1
+        is_needed = self.features.longest.history > 1 or len(self.settings.prune) > 1
         return "orders" in self.learner.abilities and is_sparse(
-            len(self.labelling.labels), self.settings.order, needed=needed
+            len(self.labelling.labels), self.settings.order, required=is_needed
         )
 
-    def problem(self, **more: Any) -> ChainProblem:
+    def problem(self, **options: Any) -> ChainProblem:
         """A problem with these settings."""
         edge_base, end_base = self.rules or (None, None)
         return ChainProblem(
@@ -311,7 +311,7 @@ class Setup:
             beam=self.settings.beam,
             edge_base=edge_base,
             end_base=end_base,
-            **more,
+            **options,
         )
 
     def __post_init__(self) -> None:
@@ -356,11 +356,11 @@ SMALL = 100_000_000  # below this size memory is not checked
 def check_memory(setup: Setup) -> None:
     """LearnerError if the dense tables of labels or the segments do not fit into memory; called before allocation."""
     if setup.segmenting is not None:
-        most, n_tokens = setup.segmenting.types.most, setup.corpus.n_tokens
+        longest, n_tokens = setup.segmenting.types.most, setup.corpus.n_tokens
         _check_free(
             setup.segmenting.bytes_needed(setup.corpus.starts),
-            f"segments of up to {most:,} tokens, in {n_tokens:,}, need {{}}",
-            f"use a smaller limit, such as Segments(longest={max(1, most // 10)})",
+            f"segments of up to {longest:,} tokens, in {n_tokens:,}, need {{}}",
+            f"use a smaller limit, such as Segments(longest={max(1, longest // 10)})",
         )
     n, order = len(setup.labelling.labels), setup.settings.order
     if dense_cells(n, 1) > MOST_PAIRS and (pair := next((t for t in setup.features.templates if t.history == 1), None)):
@@ -374,11 +374,11 @@ def check_memory(setup: Setup) -> None:
     )
 
 
-def _check_free(needed: int, why: str, advice: str) -> None:
-    free = None if needed < SMALL else free_bytes()
-    if free is not None and needed > free:
-        said = why.format(f"{needed / 1e9:,.1f} GB")
-        raise LearnerError(f"{said}, and {free / 1e9:,.1f} GB of memory are available; {advice}")
+def _check_free(n_bytes: int, reason: str, advice: str) -> None:
+    free = None if n_bytes < SMALL else free_bytes()
+    if free is not None and n_bytes > free:
+        text = reason.format(f"{n_bytes / 1e9:,.1f} GB")
+        raise LearnerError(f"{text}, and {free / 1e9:,.1f} GB of memory are available; {advice}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,11 +399,11 @@ def encode(setup: Setup) -> Encoding:
     """Number attributes, select those with weights, and build the problem."""
     corpus, labelling, settings = setup.corpus, setup.labelling, setup.settings
     init: Tagger | None = settings.init
-    older = None if init is None else init.model.vocabulary
-    extraction = extract(corpus, setup.features, settings.n_threads, older, setup.spans)
+    previous = None if init is None else init.model.vocabulary
+    extraction = extract(corpus, setup.features, settings.n_threads, previous, setup.spans)
     assert extraction.lists is not None
-    n, counted = len(labelling.labels), count_attributes(setup, extraction)
-    rank, seen = select(counted, settings.min_count, settings.pairs, extraction.known)
+    n, counts = len(labelling.labels), count_attributes(setup, extraction)
+    rank, rows = select(counts, settings.min_count, settings.pairs, extraction.known)
     if settings.min_count > 1 and rank.max(initial=-1) < 0:
         raise LearnerError(f"min_count {settings.min_count} removes all features; use a smaller value")
     lists = extraction.lists.renumber(rank)
@@ -415,14 +415,14 @@ def encode(setup: Setup) -> Encoding:
         segments, seen_segments = encode_segments(setup)
         native_segments = segments.native(n_attributes)
         n_attributes += segments.n_attributes
-        if seen is not None and seen_segments is not None:
-            seen = joined_rows(seen, seen_segments)
+        if rows is not None and seen_segments is not None:
+            rows = joined_rows(rows, seen_segments)
 
     def with_sets(sets: LabelSets | None) -> _core.Encoded:
         on_edges = None if edges.lists is None else edges.lists.arrays
-        more = n_attributes, n_edges, n, edges.histories, native_segments, edges.same
+        sizes = n_attributes, n_edges, n, edges.histories, native_segments, edges.same
         disk = corpus.disk if isinstance(corpus, DiskCorpus) else None
-        return _core.Encoded(corpus.starts, lists.arrays, on_edges, sets, *more, disk)
+        return _core.Encoded(corpus.starts, lists.arrays, on_edges, sets, *sizes, disk)
 
     encoded, label_filter = with_sets(by_token), None
     if settings.prune:
@@ -437,8 +437,8 @@ def encode(setup: Setup) -> Encoding:
         starts=corpus.starts,
         gold=labelling.gold,
         n_labels=n,
-        seen=seen,
-        seen_edges=edges.seen,
+        seen_rows=rows,
+        seen_edges=edges.seen_rows,
         ngrams=edges.ngrams,
         partial=labelling.partial,
         sentence_weights=setup.sentence_weights,
@@ -451,15 +451,15 @@ def encode(setup: Setup) -> Encoding:
 def count_attributes(setup: Setup, extraction: Extraction) -> Counted:
     """Count attributes, and if the selection needs it, their labels."""
     labelling, token = setup.labelling, 0
-    counted = Counted(extraction.n_attributes, len(labelling.labels), setup.parts)
+    counts = Counted(extraction.n_attributes, len(labelling.labels), setup.parts)
     for chunk in () if extraction.lists is None else extraction.lists.chunks():
         if np.abs(chunk.values).max(initial=0) > LARGEST:
-            wanted = f"from {-LARGEST:g} to {LARGEST:g}"
-            raise LearnerError(f"values of attributes must be {wanted}; scale them")
+            expected = f"from {-LARGEST:g} to {LARGEST:g}"
+            raise LearnerError(f"values of attributes must be {expected}; scale them")
         begin, token = token, token + len(chunk)
         with_labels = setup.settings.pairs == "seen"
-        counted.add(chunk, [Seen(chunk, *labelling.slice(begin, token).pairs())] if with_labels else [])
-    return counted
+        counts.add(chunk, [Seen(chunk, *labelling.slice(begin, token).pairs())] if with_labels else [])
+    return counts
 
 
 def _edges(setup: Setup, extraction: Extraction) -> Edges:
@@ -477,8 +477,8 @@ def _edges(setup: Setup, extraction: Extraction) -> Edges:
     vocabulary, gold, ngrams = extraction.vocabulary, setup.labelling.gold, None
     if vocabulary.longest_history > 1:
         ngrams = ngrams_of(gold, setup.corpus.starts, n, settings.order, first)
-    counted, same = count_edges(setup, extraction, ngrams)
-    rank, rows = select(counted, settings.min_count, "seen", extraction.known_edges)
+    counts, same = count_edges(setup, extraction, ngrams)
+    rank, rows = select(counts, settings.min_count, "seen", extraction.known_edges)
     histories = None if ngrams is None and same is None else edge_histories(vocabulary, growing, rank)
     return Edges(rank, lists.renumber(rank), rows, histories, ngrams, same)
 
@@ -488,23 +488,23 @@ def count_edges(setup: Setup, extraction: Extraction, ngrams: Ngrams | None) -> 
     vocabulary, far, n = extraction.vocabulary, setup.features.far, len(setup.labelling.labels)
     if far is not None and not vocabulary.columns and any(t.far == "same" for t in setup.features.templates):
         raise LearnerError("label[same] needs a template that reads a column of words, such as word[0]")
-    about = edge_histories(vocabulary, extraction.growing_edges)
-    counted, token, same = Counted(extraction.n_edge_attributes, n_runs(n, ngrams)), 0, list[Ints]()
+    histories = edge_histories(vocabulary, extraction.growing_edges)
+    counts, token, same = Counted(extraction.n_edge_attributes, n_runs(n, ngrams)), 0, list[Ints]()
     lists = () if extraction.edge_lists is None else extraction.edge_lists.chunks()
-    for own, chunk in zip(lists, setup.corpus.chunks(), strict=False):
-        begin, token = token, token + len(own)
-        labels, starts, seen = setup.labelling.gold[begin:token], chunk.starts, list[Seen]()
+    for lists_of, chunk in zip(lists, setup.corpus.chunks(), strict=False):
+        begin, token = token, token + len(lists_of)
+        labels, starts, runs = setup.labelling.gold[begin:token], chunk.starts, list[Seen]()
         if vocabulary.longest_history:
-            near = own
+            near = lists_of
             if far is not None:
-                near = own.renumber(np.where(about < FAR, np.arange(len(about)), -1).astype(np.int32))
-            seen = runs_seen(near, about, labels, starts, n, ngrams)
+                near = lists_of.renumber(np.where(histories < FAR, np.arange(len(histories)), -1).astype(np.int32))
+            runs = runs_seen(near, histories, labels, starts, n, ngrams)
         if far is not None:
             words = chunk.column(vocabulary.columns[0].name).codes if vocabulary.columns else None
             same.append(same_words(np.empty(0, np.int32) if words is None else words, starts))
-            seen += far_seen(own, about, labels, starts, same[-1], n)
-        counted.add(own, seen)
-    return counted, np.concatenate(same) if far is not None else None
+            runs += far_seen(lists_of, histories, labels, starts, same[-1], n)
+        counts.add(lists_of, runs)
+    return counts, np.concatenate(same) if far is not None else None
 
 
 def _dictionary(setup: Setup, extraction: Extraction) -> tuple[LabelSets, LabelSets, Endings | None]:
@@ -512,6 +512,6 @@ def _dictionary(setup: Setup, extraction: Extraction) -> tuple[LabelSets, LabelS
     if not extraction.vocabulary.columns:
         raise LearnerError("a tag dictionary needs a column of words")
     column = compact(setup.corpus.column(extraction.vocabulary.columns[0].name))
-    seen, smoothed = setup.labelling.pairs(), setup.settings.tag_dictionary == "smoothed"
-    words, endings = tag_dictionary(column, *seen, len(setup.labelling.labels), setup.frequent, smoothed=smoothed)
+    pairs, smoothed = setup.labelling.pairs(), setup.settings.tag_dictionary == "smoothed"
+    words, endings = tag_dictionary(column, *pairs, len(setup.labelling.labels), setup.frequent, smoothed=smoothed)
     return words, words.at(column.codes), endings

@@ -61,15 +61,15 @@ class Folds:
         everything = np.arange(len(self.starts) - 1, dtype=np.int64)
         sentences = [everything, *(np.setdiff1d(everything, part) for part in self.parts)]
         with ThreadPoolExecutor(self.n_threads) as pool:  # native code releases the GIL
-            tasks = [partial(train, number, some) for number, some in enumerate(sentences)]
-            whole, *of_others = [future.result() for future in [submit(pool, task) for task in tasks]]
-        return whole, of_others
+            tasks = [partial(train, number, numbers) for number, numbers in enumerate(sentences)]
+            full, *of_others = [future.result() for future in [submit(pool, task) for task in tasks]]
+        return full, of_others
 
-    def sets(self, found: Sequence[LabelSets]) -> LabelSets:
+    def sets(self, sets_of: Sequence[LabelSets]) -> LabelSets:
         """Merge the label sets of all parts."""
         sets = LabelSets(np.empty(int(self.starts[-1]), np.int32), np.zeros(1, np.int64), np.empty(0, np.int32))
-        for part, some in zip(self.parts, found, strict=True):
-            sets = sets.replaced(runs_of(self.starts, part)[1], some)
+        for part, part_sets in zip(self.parts, sets_of, strict=True):
+            sets = sets.replaced(runs_of(self.starts, part)[1], part_sets)
         return sets
 
 
@@ -89,32 +89,32 @@ def learn_filter(
             native.one_pass(sentences[_core.shuffled(len(sentences), number)], rate=RATE, least=LEAST)
         return native
 
-    whole, of_others = folds.trained(train)
+    full, of_others = folds.trained(train)
     margins = [native.gold_margins(part, n_threads) for native, part in zip(of_others, folds.parts, strict=True)]
     margin, n_known = _margin(margins, shares[0]), sum(map(len, margins))
     candidates, scores, lost = list[LabelSets](), list[Floats](), np.zeros(len(gold), bool)
     for native, part, gaps in zip(of_others, folds.parts, margins, strict=True):
-        found, scored = native.candidates(part, margin, MOST, n_threads)
-        candidates.append(LabelSets.native(found))
+        candidates_of, scored = native.candidates(part, margin, MOST, n_threads)
+        candidates.append(LabelSets.native(candidates_of))
         scores.append(scored)
         tokens = runs_of(corpus.starts, part)[1]
-        known = gold[tokens] >= 0
-        beyond = np.diff(candidates[-1].starts)[known] > MOST  # the gold label was added
-        lost[tokens[known]] = beyond | (gaps > margin)
+        is_known = gold[tokens] >= 0
+        beyond = np.diff(candidates[-1].starts)[is_known] > MOST  # the gold label was added
+        lost[tokens[is_known]] = beyond | (gaps > margin)
     sets = folds.sets(candidates)
-    rows = Rows.native(whole.rows, np.uint16)
+    rows = Rows.native(full.rows, np.uint16)
     n_kept = float(np.diff(sets.starts)[sets.set_of].mean())
     label_filter = LabelFilter(rows, margin, MOST, 1 - int(lost.sum()) / max(1, n_known), n_kept)
     if len(shares) == 1:
         return label_filter, sets
-    kept = sets, np.concatenate(scores), lost
-    return _with_levels(label_filter, folds, kept, gold, shares[1:], corpus.n_labels, rules)
+    base = sets, np.concatenate(scores), lost
+    return _with_levels(label_filter, folds, base, gold, shares[1:], corpus.n_labels, rules)
 
 
 def _with_levels(
     label_filter: LabelFilter,
     folds: Folds,
-    kept: tuple[LabelSets, Floats, Bools],
+    base: tuple[LabelSets, Floats, Bools],
     gold: Ints,
     shares: Sequence[float],
     n_labels: int,
@@ -122,10 +122,10 @@ def _with_levels(
 ) -> tuple[LabelFilter, LabelSets]:
     """Add levels above order 0 to the filter, one per share; return also the remaining candidates.
 
-    ``kept`` are the candidates, their scores, and a mask of tokens whose gold label was added only because it is gold.
+    ``base`` are the candidates, their scores, and a mask of tokens whose gold label was added only because it is gold.
     A share refers to the gold n-grams that survived the lower levels.
     """
-    candidates, scores, lost = kept
+    candidates, scores, lost = base
     edge, end = rules or (None, None)
     learners = [_core.FilterLevels(n_labels, len(shares), edge, end) for _ in range(1 + FOLDS)]
     sets, levels, is_first = candidates, list[FilterLevel](), np.zeros(len(gold) + 1, bool)
@@ -154,11 +154,11 @@ def _with_levels(
         survival = float((gaps[~lost] <= margin).mean()) if not lost.all() else 1.0
         lost |= gaps > margin
         left = [native.pruned(tokens, part, margin, folds.n_threads) for native, part in pairs]
-        sets = folds.sets([LabelSets.native(some) for some in left])
+        sets = folds.sets([LabelSets.native(sets_of) for sets_of in left])
         n_runs = 0 if sets.lattice is None else len(sets.lattice.before)
         levels.append(FilterLevel(margin, survival, n_runs / max(1, len(gold))))
-    whole = learners[0]
-    return replace(label_filter, levels=tuple(levels), edge=whole.edge, ngrams=Ngrams(**whole.ngrams)), sets
+    full = learners[0]
+    return replace(label_filter, levels=tuple(levels), edge=full.edge, ngrams=Ngrams(**full.ngrams)), sets
 
 
 def _margin(margins: Sequence[Floats], share: float) -> float:

@@ -58,7 +58,7 @@ class Survey(NamedTuple):
     n_tokens: int
 
 
-class Found(NamedTuple):
+class ShardCounts(NamedTuple):
     """Attributes, labels and counts of a worker's sentences, in its own numbering."""
 
     keys: list[tuple[list[Any], list[Any], list[int]]]  # of tables, of folds, sizes of tables; then for edge attributes
@@ -141,32 +141,32 @@ class Shard:
             columns[target] = Values(joined.values, joined.counts())
         return Survey(columns, len(self.corpus), self.corpus.n_tokens)
 
-    def find(self, options: Mapping[str, Any], columns: Mapping[str, Values], place: Place) -> Found:
+    def find(self, options: Mapping[str, Any], columns: Mapping[str, Values], place: Place) -> ShardCounts:
         """Select the sentences of this worker; number their attributes and count them."""
         corpus, first_token = self._placed(columns, place)
         self.setup = setup = check(Fit(TaggingOptions, options), corpus)
         self.first_token, self.block = first_token, place.block
         self.extraction = extraction = extract(corpus, setup.features, setup.settings.n_threads)
         growing = (extraction.growing, extraction.growing_edges)
-        keys = [keys_of(one) for one in growing if one is not None]
-        counted = [count_attributes(setup, extraction).parts_of()]
+        keys = [keys_of(vocabulary) for vocabulary in growing if vocabulary is not None]
+        counts = [count_attributes(setup, extraction).parts_of()]
         if extraction.growing_edges is not None:
-            counted.append(count_edges(setup, extraction, None)[0].parts_of())
-        nothing = _core.Encoded(corpus.starts, _none(corpus.n_tokens), None, None, 0, 0, len(setup.labelling.labels))
+            counts.append(count_edges(setup, extraction, None)[0].parts_of())
+        empty = _core.Encoded(corpus.starts, _none(corpus.n_tokens), None, None, 0, 0, len(setup.labelling.labels))
         labels = setup.problem(
-            corpus=nothing, starts=corpus.starts, gold=setup.labelling.gold, n_labels=len(setup.labelling.labels)
+            corpus=empty, starts=corpus.starts, gold=setup.labelling.gold, n_labels=len(setup.labelling.labels)
         )
         triples, digest = seen_triples(labels, setup.settings.order), digest_sums(corpus, first_token)
-        return Found(keys, counted, triples, digest, len(corpus), corpus.n_tokens)
+        return ShardCounts(keys, counts, triples, digest, len(corpus), corpus.n_tokens)
 
     def number(self, rank: Ints, edge_rank: Ints | None, n_attributes: int, n_edges: int) -> None:
         """Receive the numbers of attributes in the whole corpus."""
-        setup, found = self.setup, self.extraction
-        assert found.lists is not None
+        setup, extraction = self.setup, self.extraction
+        assert extraction.lists is not None
         on_edges = None
-        if edge_rank is not None and found.edge_lists is not None:
-            on_edges = found.edge_lists.renumber(edge_rank).arrays
-        lists, corpus = found.lists.renumber(rank).arrays, setup.corpus
+        if edge_rank is not None and extraction.edge_lists is not None:
+            on_edges = extraction.edge_lists.renumber(edge_rank).arrays
+        lists, corpus = extraction.lists.renumber(rank).arrays, setup.corpus
         n_labels, disk = len(setup.labelling.labels), corpus.disk if isinstance(corpus, DiskCorpus) else None
         encoded = _core.Encoded(
             corpus.starts, lists, on_edges, None, n_attributes, n_edges, n_labels, None, None, None, disk
@@ -186,9 +186,9 @@ class Shard:
         """Build a part of a training with the sentences of this worker."""
         self.parts = {0: part.at(self.problem)}
 
-    def restrict(self, number: int, kept: Bools) -> None:
+    def restrict(self, number: int, mask: Bools) -> None:
         """Make a part restricted to some of the weights; an earlier restricted part is dropped."""
-        self.parts = {0: self.parts[0], number: self.parts[0].only(kept)}
+        self.parts = {0: self.parts[0], number: self.parts[0].only(mask)}
 
     def of_part(self, number: int, method: str, *arguments: Any) -> Any:
         """Call a method of a part."""
@@ -196,23 +196,23 @@ class Shard:
 
     def _placed(self, columns: Mapping[str, Values], place: Place) -> tuple[Corpus, int]:
         """The sentences of a place with the values of all workers, and the number of tokens before them."""
-        own, disk, pieces = self.corpus, Disk(self.folder), list[Corpus]()
-        skipped = int(np.searchsorted(own.starts[:-1], place.begin - place.first_token))
-        if skipped < len(own):  # perhaps only empty sentences, at the start of another worker's block
-            pieces.append(own[skipped:])
+        merged, disk, pieces = self.corpus, Disk(self.folder), list[Corpus]()
+        skipped = int(np.searchsorted(merged.starts[:-1], place.begin - place.first_token))
+        if skipped < len(merged):  # perhaps only empty sentences, at the start of another worker's block
+            pieces.append(merged[skipped:])
         if place.begin < place.end:
-            token, more = place.last_token, self.files.run(self.last).blocks()
-            while token < place.end and (found := next(more, None)) is not None:
-                pieces.append(found[0][: int(np.searchsorted(found[0].starts[:-1], place.end - token))])
-                token += found[0].n_tokens
+            token, blocks = place.last_token, self.files.run(self.last).blocks()
+            while token < place.end and (block := next(blocks, None)) is not None:
+                pieces.append(block[0][: int(np.searchsorted(block[0].starts[:-1], place.end - token))])
+                token += block[0].n_tokens
         shared, joined = dict[str, Column](), dict[str, Column]()
         for name, (strings, totals) in columns.items():
             codes = disk.writer(np.int32)
             for piece in pieces:
                 column = piece.column(name)
-                here = strings.find(column.values)
+                numbers = strings.find(column.values)
                 for i in range(0, piece.n_tokens, CHUNK):
-                    codes.add(here[column.codes[i : i + CHUNK]])
+                    codes.add(numbers[column.codes[i : i + CHUNK]])
             of_two = len(columns_named(name, shared)) > 1
             (joined if of_two else shared)[name] = SharedColumn(codes.array(), strings, totals)
         sizes = np.concatenate([np.zeros(0, np.int64), *(np.diff(piece.starts) for piece in pieces)])
@@ -221,24 +221,24 @@ class Shard:
         for piece in pieces:
             of_piece = piece.sources if isinstance(piece, DiskCorpus) else ((0, piece.source),)
             cut = skipped if isinstance(piece, DiskCorpus) else 0
-            sources += [(begins + max(0, at - cut), name) for at, name in of_piece]
+            sources += [(begins + max(0, offset - cut), name) for offset, name in of_piece]
             begins += len(piece)
         corpus = DiskCorpus(
             shared,
             starts_of(sizes),
-            own.source,
+            merged.source,
             np.concatenate([np.zeros(0, np.int64), *lines]),
             disk=disk,
             sources=tuple(sources),
             joined=joined,
         )
-        return corpus, place.first_token + int(own.starts[skipped])
+        return corpus, place.first_token + int(merged.starts[skipped])
 
 
 def keys_of(growing: _core.GrowingVocabulary) -> tuple[list[Any], list[Any], list[int]]:
     """The keys of tables and folds by their numbers, and the sizes of the tables."""
     tables, folds = growing.freeze(np.arange(growing.n_attributes, dtype=np.int32))
-    by_number = [[keys for keys, _ in keys_in_order(KeyTables(**some))] for some in (tables, folds)]
+    by_number = [[keys for keys, _ in keys_in_order(KeyTables(**arrays))] for arrays in (tables, folds)]
     return by_number[0], by_number[1], growing.table_sizes.tolist()
 
 
@@ -275,7 +275,7 @@ def _encoded(fit: Fit, folder: str | None, actors: Actors, files: Files) -> tupl
     """The same, with actors already created."""
     target = fit.settings.target
     surveys: list[Survey] = actors.prepare("survey", [(target,)] * actors.n)
-    columns, n_tokens = joined_columns(surveys), [one.n_tokens for one in surveys]
+    columns, n_tokens = joined_columns(surveys), [survey.n_tokens for survey in surveys]
     if not sum(n_tokens):
         raise LearnerError("no sentences to train on; give at least one")
     head = Shard(files, 0, len(files.paths), folder, HEAD)
@@ -291,44 +291,44 @@ def _encoded(fit: Fit, folder: str | None, actors: Actors, files: Files) -> tupl
         block = block_tokens(len(head.setup.labelling.labels) if parts_of_labels is None else parts_of_labels.n_columns)
     ends = np.cumsum([0, *n_tokens]).tolist()
     places = [Place(a, b, block) for a, b in itertools.pairwise(ends)]
-    found: list[Found] = actors.prepare("find", [(options, columns, place) for place in places])
+    results: list[ShardCounts] = actors.prepare("find", [(options, columns, place) for place in places])
 
     # Attributes by first appearance over all workers, then by how often they were seen.
-    extraction, numbers = joined_keys(head.extraction, [one.keys for one in found], first.keys)
-    counted = _joined_counts(head.setup, extraction, found, numbers)
-    rank, seen = select(counted[0], fit.settings.min_count, head.setup.settings.pairs, np.empty(0, np.int32))
+    extraction, numbers = joined_keys(head.extraction, [survey.keys for survey in results], first.keys)
+    counts = _joined_counts(head.setup, extraction, results, numbers)
+    rank, rows = select(counts[0], fit.settings.min_count, head.setup.settings.pairs, np.empty(0, np.int32))
     if fit.settings.min_count > 1 and rank.max(initial=-1) < 0:
         raise LearnerError(f"min_count {fit.settings.min_count} removes all features; use a smaller value")
     edge_rank, edge_seen = np.empty(0, np.int32), None
-    if len(counted) > 1:
-        edge_rank, edge_seen = select(counted[1], fit.settings.min_count, "seen", np.empty(0, np.int32))
-    ranks, sizes = (rank, edge_rank), [int(one.max(initial=-1)) + 1 for one in (rank, edge_rank)]
+    if len(counts) > 1:
+        edge_rank, edge_seen = select(counts[1], fit.settings.min_count, "seen", np.empty(0, np.int32))
+    ranks, sizes = (rank, edge_rank), [int(survey.max(initial=-1)) + 1 for survey in (rank, edge_rank)]
 
-    def numbering(own: list[Ints]) -> tuple[Any, ...]:
-        mapped = [ranks[which][numbers_of] for which, numbers_of in enumerate(own)]
+    def numbering(numbers_here: list[Ints]) -> tuple[Any, ...]:
+        mapped = [ranks[kind][numbers_of] for kind, numbers_of in enumerate(numbers_here)]
         return (mapped[0], mapped[1] if len(mapped) > 1 else None, *sizes)
 
-    actors.prepare("number", [numbering(own) for own in numbers[:-1]])
+    actors.prepare("number", [numbering(numbers_of_part) for numbers_of_part in numbers[:-1]])
     head.number(*numbering(numbers[-1]))
 
     def parts(part: Any) -> ActorParts:
         actors.prepare("build", [(part.at(None),)] * actors.n)
         return ActorParts(part, actors)
 
-    x, y, z = (np.concatenate(labels) for labels in zip(*(one.triples for one in found), strict=True))
+    x, y, z = (np.concatenate(labels) for labels in zip(*(survey.triples for survey in results), strict=True))
     problem = replace(
         head.problem,
-        seen=seen,
+        seen_rows=rows,
         seen_edges=edge_seen,
         parts=parts,
         n_tokens=sum(n_tokens),
         seen_triples=(x, y, z),
     )
     digests = dict[tuple[str, str, int], int]()
-    for one in found:
-        for key, number in one.digest.items():
+    for survey in results:
+        for key, number in survey.digest.items():
             digests[key] = digests.get(key, 0) + number
-    facts = head.setup.facts | {"sentences": sum(one.n_sentences for one in found), "tokens": sum(n_tokens)}
+    facts = head.setup.facts | {"sentences": sum(survey.n_sentences for survey in results), "tokens": sum(n_tokens)}
     settings = head.setup.settings  # which are complete now
     for name in (*KEPT_HERE, "n_threads"):
         setattr(settings, name, getattr(fit.settings, name))
@@ -342,9 +342,9 @@ def joined_columns(surveys: Sequence[Survey]) -> dict[str, Values]:
     columns = dict[str, Values]()
     for survey in surveys:
         if columns and survey.columns and list(survey.columns) != list(columns):
-            found, wanted = ", ".join(survey.columns), ", ".join(columns)
+            actual, expected = ", ".join(survey.columns), ", ".join(columns)
             raise LearnerError(
-                f"the columns are {found} in some files and {wanted} in others; use the same column names"
+                f"the columns are {actual} in some files and {expected} in others; use the same column names"
             )
         for name, (strings, counts) in survey.columns.items():
             if name not in columns:
@@ -358,15 +358,15 @@ def joined_columns(surveys: Sequence[Survey]) -> dict[str, Values]:
     return columns
 
 
-def joined_keys(head: Extraction, found: Sequence[Any], first: Any) -> tuple[Extraction, list[list[Ints]]]:
+def joined_keys(head: Extraction, results: Sequence[Any], first: Any) -> tuple[Extraction, list[list[Ints]]]:
     """A vocabulary of the attributes of all workers, and the new numbers of each worker's and the head's attributes."""
     vocabulary = head.vocabulary
     plans = [part_of_plan(vocabulary.plan, 0, vocabulary.n_emission)]
     plans.append(part_of_plan(vocabulary.plan, vocabulary.n_emission, len(vocabulary.templates)))
     growing = [_core.GrowingVocabulary(plan) for plan in plans[: len(first)]]
-    own = [
-        [one.merge(plan, *keys[which][:2]) for which, (one, plan) in enumerate(zip(growing, plans, strict=False))]
-        for keys in (*found, first)
+    maps = [
+        [one.merge(plan, *keys[kind][:2]) for kind, (one, plan) in enumerate(zip(growing, plans, strict=False))]
+        for keys in (*results, first)
     ]
     begins = [starts_of(one.table_sizes).astype(np.int32) for one in growing]
     numbers = [
@@ -374,7 +374,7 @@ def joined_keys(head: Extraction, found: Sequence[Any], first: Any) -> tuple[Ext
             np.concatenate([NONE, *(table + begin for table, begin in zip(tables, first_numbers, strict=False))])
             for tables, first_numbers in zip(of_worker, begins, strict=True)
         ]
-        for of_worker in own
+        for of_worker in maps
     ]
     sizes = [int(begin[-1]) for begin in begins]
     edges = growing[1] if len(growing) > 1 else None
@@ -383,17 +383,17 @@ def joined_keys(head: Extraction, found: Sequence[Any], first: Any) -> tuple[Ext
 
 
 def _joined_counts(
-    setup: Setup, extraction: Extraction, found: Sequence[Found], numbers: Sequence[Sequence[Ints]]
+    setup: Setup, extraction: Extraction, results: Sequence[ShardCounts], numbers: Sequence[Sequence[Ints]]
 ) -> list[Counted]:
     """Counts of attributes and edge attributes over all workers."""
     n_labels = len(setup.labelling.labels)
-    counted = [Counted(extraction.n_attributes, n_labels, setup.parts)]
+    counts = [Counted(extraction.n_attributes, n_labels, setup.parts)]
     if extraction.growing_edges is not None:
-        counted.append(Counted(extraction.n_edge_attributes, n_runs(n_labels, None)))
-    for one, own in zip(found, numbers, strict=False):
-        for total, part, numbers_there in zip(counted, one.counted, own, strict=True):
+        counts.append(Counted(extraction.n_edge_attributes, n_runs(n_labels, None)))
+    for result, numbers_of in zip(results, numbers, strict=False):
+        for total, part, numbers_there in zip(counts, result.counted, numbers_of, strict=True):
             total.add_counted(part, numbers_there)
-    return counted
+    return counts
 
 
 def _check_options(settings: SimpleNamespace, learner: Any) -> None:
@@ -423,5 +423,5 @@ def _check_setup(setup: Setup) -> None:
 
 
 def _reject(unfit: Mapping[str, Any]) -> None:
-    if what := next((what for what, there in unfit.items() if there is not None and there not in (False, 0, ())), None):
-        raise LearnerError(f"{what} cannot be combined with workers; omit one of them")
+    if name := next((name for name, value in unfit.items() if value is not None and value not in (False, 0, ())), None):
+        raise LearnerError(f"{name} cannot be combined with workers; omit one of them")

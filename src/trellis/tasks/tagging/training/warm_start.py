@@ -34,9 +34,9 @@ def check_start(init: Tagger, learner: Learner) -> None:
     if kind := next((kind for kind, part in unfit.items() if part is not None), None):
         raise LearnerError(f"training cannot start from {kind}")
     if (model.family == "local") != (learner.family == "local"):
-        older = init.training.get("learner", {}).get("name", "this")
+        first = init.training.get("learner", {}).get("name", "this")
         raise LearnerError(
-            f"{name} cannot start from a {older} model: MaxEnt models are locally normalised, others are not; omit init"
+            f"{name} cannot start from a {first} model: MaxEnt models are locally normalised, others are not; omit init"
         )
 
 
@@ -61,9 +61,9 @@ def carried_over(setup: Setup, numbers: Ints, edge_numbers: Ints, n_attributes: 
         edge_rows = Rows(edge_rows.starts, columns, edge_rows.weights)
     elif n_edges:
         edge_rows = Rows(np.zeros(n_edges + 1, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32))
-    to = np.append(np.arange(old.n_labels), n_labels)  # NULL is the last of them
+    new_labels = np.append(np.arange(old.n_labels), n_labels)  # NULL is the last of them
     edge = np.zeros((n_labels + 1, padded(n_labels)), np.float32)
-    edge[to, : old.n_labels] = old.edge[:, : old.n_labels]
+    edge[new_labels, : old.n_labels] = old.edge[:, : old.n_labels]
     tri = ngrams = None
     if old.ngrams is not None:
         ngrams = old.ngrams.more_labels(old.n_labels, n_labels)
@@ -76,7 +76,7 @@ def carried_over(setup: Setup, numbers: Ints, edge_numbers: Ints, n_attributes: 
     elif setup.settings.order == 2 and not sparse:
         tri = np.zeros((n_labels + 1, n_labels + 1, padded(n_labels)), np.float32)
         if old.tri is not None:
-            tri[np.ix_(to, to, np.arange(old.n_labels))] = old.tri[:, :, : old.n_labels]
+            tri[np.ix_(new_labels, new_labels, np.arange(old.n_labels))] = old.tri[:, :, : old.n_labels]
     end = None
     if old.end is not None:
         end = np.zeros(padded(n_labels), np.float32)
@@ -90,7 +90,7 @@ def _rows(rows: Rows, numbers: Ints, n_attributes: int, kind: type[np.unsignedin
     sizes, lengths = np.zeros(n_attributes, np.int64), np.diff(rows.starts).astype(np.int64)
     sizes[numbers] = lengths
     starts = starts_of(sizes)
-    to = np.repeat(starts[numbers] - rows.starts[:-1], lengths) + np.arange(len(rows.labels))
+    places = np.repeat(starts[numbers] - rows.starts[:-1], lengths) + np.arange(len(rows.labels))
     labels, weights = np.empty(len(rows.labels), kind), np.empty(len(rows.labels), np.float32)
-    labels[to], weights[to] = rows.labels, rows.weights
+    labels[places], weights[places] = rows.labels, rows.weights
     return Rows(starts.astype(np.uint32), labels, weights)
