@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import runpy
 import tomllib
@@ -19,6 +20,7 @@ from trellis._support.extras import EXTRAS, INSTALL, missing
 from trellis.engine.weights import MANY_LABELS, MAX_ORDER
 from trellis.features.functions import RARE
 from trellis.features.presets import PRESETS
+from trellis.interfaces.cli.main import parser_of
 from trellis.interfaces.cli.serve import LIMITS
 from trellis.interfaces.serve.app import DESCRIBED
 from trellis.learners import LEARNERS
@@ -140,6 +142,20 @@ def test_how_to_install_is_said_in_one_place() -> None:
 def test_the_version_of_python() -> None:
     least = project()["requires-python"].removeprefix(">=")
     assert {version for _, version in stated(r"Python (3\.\d+) or newer and a")} == {least}
+
+
+def test_the_dockerfile() -> None:
+    """Its Python is new enough, its extra exists, and the command that it ends with is one."""
+    [(name, text)] = [(name, text) for name, text in pages().items() if "```dockerfile" in text]
+    versions = {version for _, version in re.findall(r"^FROM python:(3\.(\d+))-slim", text, re.MULTILINE)}
+    assert len(versions) == 1, name
+    assert int(versions.pop()) >= int(project()["requires-python"].removeprefix(">=3."))
+    assert set(re.findall(r"\.whl\)\[(\w+)\]", text)) <= set(EXTRAS)
+    [command] = [json.loads(said) for said in re.findall(r"^CMD (.*)$", text, re.MULTILINE)]
+    assert command[:2] == ["trellis", "serve"]
+    options = parser_of("serve").parse_args(command[2:])
+    assert (options.host, options.port) == ("0.0.0.0", int(re.findall(r"^EXPOSE (\d+)$", text, re.MULTILINE)[0]))
+    assert all(f"COPY {Path(model).name} {model}\n" in text for model in options.model)
 
 
 @pytest.mark.parametrize(
