@@ -444,7 +444,7 @@ def test_bags_go_to_jsonl_only(tmp_path: Path) -> None:
             {"word": [[{"b": math.inf}]]},
             "token 0 of column 'word' is invalid: the value of an attribute must be a finite number",
         ),
-        ({"word": [[{"b": 1e39}]]}, "not a finite number"),
+        ({"word": [[{"b": 1e39}]]}, "must be a finite number"),
         ({"word": [[{"b": None}]]}, "neither a string, a number nor a truth value"),
         ({"word": [[{1: "a"}]]}, "not a string"),
         pytest.param({"word": [["a", DEEP]]}, "is [[[", id="deep"),

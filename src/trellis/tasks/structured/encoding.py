@@ -209,7 +209,7 @@ class _Steps(_Search):
 
     def outputs(self, x: Any, y: Any, weights: Weights, options: OnlineOptions, place: str) -> Outputs:
         search = self.problem
-        settings: Any = {"update": options.update, "k": options.k, "augmented": options.is_augmented, "where": place}
+        settings: Any = {"update": options.update, "k": options.k, "augmented": options.is_augmented, "place": place}
         prefix, alternatives = violations(search, x, y, weights, **settings)
         right = search.features(x, prefix, place)
         differences = [self.encoder.difference(right, search.features(x, z, place), place) for z in alternatives]
