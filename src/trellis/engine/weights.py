@@ -27,8 +27,8 @@ class Votes(Stored):
     """Weights begin as zero; update u adds changes[starts[u]:starts[u + 1]] to them.
 
     A weight is identified by its row and its index there. Rows are attributes, then edge attributes, then one row for
-    label pairs and one for label triples, both flattened with padded rows (core/learn/chain_learners.hpp). With sparse n-grams
-    the indices of the last row are their numbers, and the model stores all weights changed by an update.
+    label pairs and one for label triples, both flattened with padded rows (core/learn/chain_learners.hpp). With sparse
+    n-grams the indices of the last row are their numbers, and the model stores all weights changed by an update.
     """
 
     counts: Longs  # [n_updates + 1] votes of the weights after 0, 1, 2 ... updates
