@@ -216,7 +216,7 @@ def test_hostile_files_are_errors(old: Path) -> None:
         change(data, used[0] + 4, 1)
         rejects(data, f"{what}s .* damaged")
         change(data, used[1] + 4, -1)  # the sum of all offsets is right again
-        trellis.Tagger.from_bytes(bytes(data)).tag([{"w": word} for word in "the dog saw a cat in old town".split()])
+        trellis.Tagger.from_bytes(bytes(data)).tag_batch(sentences(20, 9)[0])  # any labels
         data, at = packed(whole)
         struct.pack_into("<I", data, 16 + 4 * chunk, 1 << 31)  # how many there are
         rejects(data, f"{what}s .* damaged")
