@@ -1,0 +1,488 @@
+"""Documents: a text with its sentences, words and multiword tokens, annotated as in Universal Dependencies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trellis._support.arguments import instance, items
+from trellis._support.arrays import starts_of
+from trellis._support.errors import ArgumentError
+from trellis.corpus.columns import CONLLU_NAMES
+from trellis.corpus.corpus import NOTHING, Column, Corpus, columns_named
+
+if TYPE_CHECKING:
+    from trellis.display.svg import Picture
+
+FIELDS = CONLLU_NAMES[1:]  # columns of a word; its id is its position
+
+
+@dataclass(slots=True)
+class Word:
+    """A syntactic word. Fields without value are None; the word's id is its position in the sentence, from 1.
+
+    Attributes
+    ----------
+    form
+        The word.
+    lemma
+        Its lemma.
+    upos
+        Universal part of speech.
+    xpos
+        Part of speech of the language's own tag set.
+    feats
+        Morphological features, ``Case=Nom|Number=Sing``.
+    head
+        Id of the head; 0 for the root.
+    deprel
+        Relation to the head.
+    deps
+        Enhanced dependencies.
+    misc
+        Other annotation, such as ``SpaceAfter=No``.
+    start
+        Offset in the text of the first character of its token.
+    end
+        Offset after the last character of its token.
+    """
+
+    form: str
+    lemma: str | None = None
+    upos: str | None = None
+    xpos: str | None = None
+    feats: str | None = None
+    head: int | None = None
+    deprel: str | None = None
+    deps: str | None = None
+    misc: str | None = None
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(slots=True)
+class MultiwordToken:
+    """A token of several words, such as French *du* for *de le*.
+
+    Attributes
+    ----------
+    first
+        Id of the first word.
+    last
+        Id of the last word.
+    form
+        The token.
+    feats
+        Features of the token, such as ``Typo=Yes``.
+    misc
+        Other annotation, such as ``SpaceAfter=No``.
+    start
+        Offset of its first character in the text.
+    end
+        Offset after its last character.
+    """
+
+    first: int
+    last: int
+    form: str
+    feats: str | None = None
+    misc: str | None = None
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(slots=True)
+class EmptyNode:
+    """A node of the enhanced dependencies that is no word of the text; its id is ``after.number``.
+
+    Attributes
+    ----------
+    after
+        Id of the word before it; 0 at the beginning of the sentence.
+    number
+        Number among the empty nodes at this place, from 1.
+    form
+        The word that it stands for.
+    lemma
+        Its lemma.
+    upos
+        Universal part of speech.
+    xpos
+        Part of speech of the language's own tag set.
+    feats
+        Morphological features.
+    head
+        Unused by Universal Dependencies.
+    deprel
+        Unused by Universal Dependencies.
+    deps
+        Enhanced dependencies.
+    misc
+        Other annotation.
+    """
+
+    after: int
+    number: int
+    form: str | None = None
+    lemma: str | None = None
+    upos: str | None = None
+    xpos: str | None = None
+    feats: str | None = None
+    head: str | None = None
+    deprel: str | None = None
+    deps: str | None = None
+    misc: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class DocumentSentence:
+    """A sentence of a document.
+
+    Attributes
+    ----------
+    words
+        Its words.
+    multiwords
+        Its multiword tokens, from left to right.
+    empty_nodes
+        Its empty nodes, in the order of their ids.
+    comments
+        Its comment lines in CoNLL-U, each with its ``#``. None for sentences made from text: ``to_conllu`` writes their
+        comments and their whitespace.
+    start
+        Offset of its first character in the text.
+    end
+        Offset after its last character.
+    """
+
+    words: list[Word]
+    multiwords: list[MultiwordToken] = field(default_factory=list)
+    empty_nodes: list[EmptyNode] = field(default_factory=list)
+    comments: list[str] | None = None
+    start: int | None = None
+    end: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __iter__(self) -> Iterator[Word]:
+        return iter(self.words)
+
+    def __getitem__(self, i: int) -> Word:
+        return self.words[i]
+
+    @property
+    def tokens(self) -> list[Word | MultiwordToken]:
+        """Tokens of the text: multiword tokens, and the words outside of them."""
+        if not self.multiwords:
+            return list(self.words)
+        found, done = list[Word | MultiwordToken](), 0
+        for token in self.multiwords:
+            found += self.words[done : token.first - 1]
+            found.append(token)
+            done = token.last
+        return found + self.words[done:]
+
+    @property
+    def sent_id(self) -> str | None:
+        """Name of the sentence, by its comment ``# sent_id``; None without one."""
+        return self._comment("sent_id")
+
+    @property
+    def text(self) -> str:
+        """Text of the sentence: its comment ``# text``, or else its tokens, with one space where they stand apart."""
+        comment = self._comment("text")
+        if comment is not None:
+            return comment
+        from trellis.corpus.spacing import plain_text
+
+        return plain_text(self.tokens)
+
+    @property
+    def newdoc(self) -> str | None:
+        """Name of the document that begins here ("" without a name); None if none begins."""
+        return self._beginning("newdoc")
+
+    @property
+    def newpar(self) -> str | None:
+        """Name of the paragraph that begins here ("" without a name); None if none begins."""
+        return self._beginning("newpar")
+
+    def _comment(self, name: str) -> str | None:
+        """Value of the first comment ``# name = value``."""
+        for comment in self.comments or ():
+            key, equals, value = comment[1:].partition("=")
+            if equals and key.strip() == name:
+                return value.strip(" \t")
+        return None
+
+    def _beginning(self, name: str) -> str | None:
+        for comment in self.comments or ():
+            if name in comment:
+                key, _, value = comment[1:].partition("=")
+                if key.split() in ([name], [name, "id"]):
+                    return value.strip()
+        return None
+
+    @property
+    def has_tree(self) -> bool:
+        """Whether every word has a head in the sentence."""
+        return all(word.head is not None and 0 <= word.head <= len(self.words) for word in self.words)
+
+    def draw(self) -> Picture:
+        """Draw the dependency tree.
+
+        Returns
+        -------
+        Picture
+            SVG.
+        """
+        from trellis.display.dependencies import draw_dependencies
+
+        if not self.has_tree:
+            raise ArgumentError("the sentence has words without head; parse it first")
+        heads, labels = [word.head or 0 for word in self.words], [word.deprel or "" for word in self.words]
+        return draw_dependencies([word.form for word in self.words], heads, labels, None)
+
+    def _repr_html_(self) -> str:
+        from trellis.display.documents import sentence_html
+
+        return sentence_html(self)
+
+    def __str__(self) -> str:
+        """The words with their tags, on one line."""
+        return " ".join(word.form if word.upos is None else f"{word.form}/{word.upos}" for word in self.words)
+
+    def __repr__(self) -> str:
+        return f"DocumentSentence({str(self)!r})"
+
+
+@dataclass(slots=True, repr=False)
+class Document:
+    r"""A text with its sentences; CoNLL-U in and out. It iterates over its sentences, and notebooks show their trees.
+
+    Attributes
+    ----------
+    text
+        The text; offsets count its characters.
+    sentences
+        Its sentences.
+    comments
+        Comment lines after the last sentence.
+    line_end
+        How lines of CoNLL-U end.
+    source
+        Name of the file, for messages.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> row = "{}\t{}\t_\t{}\t_\t_\t{}\t{}\t_\t{}\n"
+    >>> text = "# text = Dogs bark.\n" + row.format(1, "Dogs", "NOUN", 2, "nsubj", "_")
+    >>> text += row.format(2, "bark", "VERB", 0, "root", "SpaceAfter=No") + row.format(3, ".", "PUNCT", 2, "punct", "_")
+    >>> document = trellis.Document.from_conllu(text + "\n")
+    >>> document.text, [(word.form, word.start, word.end) for word in document[0]]
+    ('Dogs bark.', [('Dogs', 0, 4), ('bark', 5, 9), ('.', 9, 10)])
+    >>> print(document)
+    Dogs/NOUN bark/VERB ./PUNCT
+    >>> document.to_conllu() == text + "\n"
+    True
+    """
+
+    text: str
+    sentences: list[DocumentSentence] = field(default_factory=list)
+    comments: list[str] = field(default_factory=list)
+    line_end: str = "\n"
+    source: str = field(default="", compare=False)
+
+    @classmethod
+    def from_conllu(cls, text_or_path: str | os.PathLike[str]) -> Document:
+        """Read CoNLL-U.
+
+        The text is made of the comments ``# text``, which must agree with the tokens; without them, of the tokens. The
+        whitespace between sentences is ``SpacesAfter`` of the last token; by default a blank line where a paragraph or
+        document begins, else one space, or nothing after ``SpaceAfter=No``.
+
+        Parameters
+        ----------
+        text_or_path
+            Name of a file (``-`` is standard input, ``.gz`` is decompressed), or the text itself: a string with line
+            breaks.
+
+        Returns
+        -------
+        Document
+            The document; ``to_conllu`` gives the same text back.
+
+        Raises
+        ------
+        CorpusError
+            If the data is invalid; the message names the file and the line.
+        """
+        from trellis.corpus.conllu import read_document
+
+        return read_document(text_or_path)
+
+    def to_conllu(self, name: str = "") -> str:
+        r"""Format the document as CoNLL-U.
+
+        Sentences that were read keep their comments and MISC. Those made from text get ``# newdoc``, ``# newpar``,
+        ``# sent_id`` and ``# text``, and whitespace other than one space is kept in MISC, so that the text can be made
+        from the file: ``SpaceAfter=No``, or ``SpacesAfter``, ``SpacesBefore`` and ``SpacesInToken`` with the escapes
+        of UDPipe (``\s \t \n \r \p \\``).
+
+        Parameters
+        ----------
+        name
+            Name of the document in new comments: the sentences of ``a`` are ``a-1``, ``a-2``, ... (default: 1, 2, ...).
+
+        Returns
+        -------
+        str
+            The text of a file.
+
+        Raises
+        ------
+        CorpusError
+            If a field has a tab or a line break.
+        """
+        from trellis.corpus.conllu import format_document
+
+        return format_document(self, instance("name", name, str, "a string"))
+
+    def to_json(self) -> dict[str, Any]:
+        """Convert to plain data, ready for ``json.dumps``.
+
+        Returns
+        -------
+        dict[str, Any]
+            The text, and its sentences with their words and multiword tokens.
+        """
+        shown = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel", "start", "end")
+        return {
+            "text": self.text,
+            "sentences": [
+                {
+                    "text": sentence.text if sentence.start is None else self.text[sentence.start : sentence.end],
+                    "start": sentence.start,
+                    "end": sentence.end,
+                    "words": [
+                        {"id": i, **{name: getattr(word, name) for name in shown}}
+                        for i, word in enumerate(sentence.words, 1)
+                    ],
+                    "multiword_tokens": [
+                        {"first": one.first, "last": one.last, "form": one.form, "start": one.start, "end": one.end}
+                        for one in sentence.multiwords
+                    ],
+                }
+                for sentence in self.sentences
+            ],
+        }
+
+    def to_corpus(self) -> Corpus:
+        """Convert the words to a corpus with the columns of CoNLL-U, for taggers and parsers.
+
+        Returns
+        -------
+        Corpus
+            One sentence per sentence; ``_`` where a word has no value.
+        """
+        words = [word for sentence in self.sentences for word in sentence.words]
+        lengths = [len(sentence.words) for sentence in self.sentences]
+        columns = {"id": Column.of([str(i) for n in lengths for i in range(1, n + 1)])}
+        for name in FIELDS:
+            values = [getattr(word, name) for word in words]
+            columns[name] = Column.of([NOTHING if value is None else str(value) for value in values])
+        begins = [sentence.newdoc is not None for sentence in self.sentences]
+        documents = np.array(list(accumulate(begins)), np.int64)
+        return Corpus(columns, starts_of(lengths), self.source, documents=documents)
+
+    def with_columns(self, columns: Mapping[str, Column | Sequence[str | int | None]]) -> Document:
+        """Make a document with other values of its words, such as predictions.
+
+        Parameters
+        ----------
+        columns
+            One value per word of the document, by name: form, lemma, upos, xpos, feats, head, deprel, deps or misc;
+            ``upos+feats`` stands for both columns. ``_`` and None are no value.
+
+        Returns
+        -------
+        Document
+            The new document; this one is unchanged.
+
+        Raises
+        ------
+        ArgumentError
+            If a column is unknown or has not one value per word.
+        """
+        n_words = sum(len(sentence.words) for sentence in self.sentences)
+        new = dict[str, list[Any]]()
+        for name, column in instance("columns", columns, Mapping, "a dict of columns").items():
+            names = columns_named(name, FIELDS)
+            if unknown := next((one for one in names if one not in FIELDS), None):
+                raise ArgumentError(f"words have no column {unknown!r}; they have {', '.join(FIELDS)}")
+            if len(names) == 2:
+                joint = column if isinstance(column, Column) else Column.of(list(map(str, column)))
+                parts: Sequence[Column | Sequence[str | int | None]] = joint.split()
+            else:
+                parts = (column,)
+            for one, part in zip(names, parts, strict=True):
+                new[one] = _values(one, part, n_words)
+        sentences, at = list[DocumentSentence](), 0
+        for sentence in self.sentences:
+            n = len(sentence.words)
+            rows = zip(*(values[at : at + n] for values in new.values()), strict=True) if new else ((),) * n
+            words = [replace(word, **dict(zip(new, row, strict=True))) for word, row in zip(sentence, rows, strict=True)]
+            kept = None if sentence.comments is None else list(sentence.comments)
+            others = [replace(token) for token in sentence.multiwords], [replace(node) for node in sentence.empty_nodes]
+            sentences.append(DocumentSentence(words, *others, kept, sentence.start, sentence.end))
+            at += n
+        return replace(self, sentences=sentences, comments=list(self.comments))
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def __iter__(self) -> Iterator[DocumentSentence]:
+        return iter(self.sentences)
+
+    def __getitem__(self, i: int) -> DocumentSentence:
+        return self.sentences[i]
+
+    def _repr_html_(self) -> str:
+        from trellis.display.documents import document_html
+
+        return document_html(self)
+
+    def __str__(self) -> str:
+        """The words with their tags, one line per sentence."""
+        return "\n".join(map(str, self.sentences))
+
+    def __repr__(self) -> str:
+        place = f" from {self.source}" if self.source else ""
+        n_words = sum(len(sentence.words) for sentence in self.sentences)
+        return f"Document({len(self):,} sentences, {n_words:,} words{place})"
+
+
+def _values(name: str, column: Column | Sequence[str | int | None], n_words: int) -> list[Any]:
+    """A column as values of words, checked."""
+    values = column.tolist() if isinstance(column, Column) else items(column)
+    if values is None or len(values) != n_words:
+        found = "no list" if values is None else f"{len(values):,} values"
+        raise ArgumentError(f"column {name!r} must have one value per word; it has {found} for {n_words:,} words")
+    if name == "form":
+        kind: Any = str
+    else:
+        values = [None if value == NOTHING else value for value in values]
+        kind = (int, np.integer, type(None)) if name == "head" else (str, type(None))
+    if name == "head":
+        values = [int(v) if isinstance(v, np.integer) or (isinstance(v, str) and v.isdecimal()) else v for v in values]
+    for value in values:
+        if not isinstance(value, kind):
+            raise ArgumentError(f"column {name!r} has the value {value!r}; {'ids' if name == 'head' else 'strings'} only")
+    return values
