@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from trellis.corpus.corpus import Column as Column
     from trellis.corpus.corpus import Corpus as Corpus
     from trellis.corpus.document import Document as Document
-    from trellis.corpus.document import DocumentSentence as DocumentSentence
-    from trellis.corpus.document import EmptyNode as EmptyNode
-    from trellis.corpus.document import MultiwordToken as MultiwordToken
-    from trellis.corpus.document import Word as Word
+    from trellis.corpus.document_sentence import DocumentSentence as DocumentSentence
+    from trellis.corpus.document_sentence import EmptyNode as EmptyNode
+    from trellis.corpus.document_sentence import MultiwordToken as MultiwordToken
+    from trellis.corpus.document_sentence import Word as Word
     from trellis.corpus.read import read as read
     from trellis.corpus.schemes import Span as Span
     from trellis.corpus.stream import CorpusStream as CorpusStream

@@ -15,8 +15,9 @@ from trellis._support.arguments import file_path
 from trellis._support.arrays import Longs
 from trellis._support.errors import CorpusError
 from trellis.corpus.columns import CONLLU, CONLLU_NAMES, parse_rows
-from trellis.corpus.corpus import NOTHING, Column, Corpus
-from trellis.corpus.document import FIELDS, Document, DocumentSentence, EmptyNode, MultiwordToken, Word
+from trellis.corpus.corpus import NOTHING, Column
+from trellis.corpus.document import FIELDS, Document
+from trellis.corpus.document_sentence import DocumentSentence, EmptyNode, MultiwordToken, Word
 from trellis.corpus.files import NOT_UTF8, message_name, read_bytes
 from trellis.corpus.spacing import NAMES, PARAGRAPH, Token, escape, gaps_of, plain_text, spacing_of
 
@@ -87,7 +88,9 @@ class _Reading:
         numbers = [-1 if value == NOTHING else _number(value) for value in values]
         for value, number in zip(values, numbers, strict=True):
             if number is None and name == "head":
-                self._refuse_word(column.codes == values.index(value), f"head {value!r} is no id of a word; write _ or an id")
+                self._refuse_word(
+                    column.codes == values.index(value), f"head {value!r} is no id of a word; write _ or an id"
+                )
         return np.array([-1 if number is None else number for number in numbers], np.int64)[column.codes]
 
     def _refuse_word(self, wrong: Any, why: str) -> NoReturn:
@@ -114,19 +117,26 @@ class _Reading:
                     self._refuse(begin, "a comment within a sentence; comments stand before its first word")
                 if line[1:].partition("=")[0].strip() == "text":
                     self.text_places.setdefault(i, begin)
-                sentence.comments.append(line)  # type: ignore[union-attr]
+                sentence.comments.append(line)
                 continue
             fields = line.split("\t")
             if len(fields) != len(CONLLU_NAMES) or "" in fields:
                 n = "an empty field" if "" in fields else "1 field" if len(fields) == 1 else f"{len(fields)} fields"
-                self._refuse(begin, f"{n}, expected {len(CONLLU_NAMES)} (tab-separated), with _ where there is no value")
-            if i == len(sentences) or (not before and not self.data[end:].lstrip(b"\r")[1:].split(b"\n", 1)[0].strip()):
+                self._refuse(
+                    begin, f"{n}, expected {len(CONLLU_NAMES)} (tab-separated), with _ where there is no value"
+                )
+            if i == len(sentences) or (not before and self._is_blank_after(end)):
                 self._refuse(begin, f"{fields[0]} without words; remove the line, or the blank line after it")
             if "-" in fields[0]:
                 self._add_range(sentences[i], fields, before, begin)
             else:
                 self._add_empty_node(sentences[i], fields, before, begin)
         return closing
+
+    def _is_blank_after(self, place: int) -> bool:
+        """Whether the line after a place is blank."""
+        begin = self.data.find(b"\n", place) + 1
+        return not self.data[begin : self.data.find(b"\n", begin)].strip()
 
     def _add_range(self, sentence: DocumentSentence, fields: list[str], before: int, place: int) -> None:
         first, last = map(_number, fields[0].split("-"))
@@ -137,7 +147,9 @@ class _Reading:
         form, feats, misc = fields[1], _value(fields[5]), _value(fields[9])
         for name, value in zip(CONLLU_NAMES, fields, strict=True):
             if value != NOTHING and name not in ("id", "form", "feats", "misc"):
-                self._refuse(place, f"range {fields[0]} has the {name} {value!r}; ranges have only form, feats and misc")
+                self._refuse(
+                    place, f"range {fields[0]} has the {name} {value!r}; ranges have only form, feats and misc"
+                )
         sentence.multiwords.append(MultiwordToken(first, last, form, feats, misc))
 
     def _add_empty_node(self, sentence: DocumentSentence, fields: list[str], before: int, place: int) -> None:
@@ -208,6 +220,8 @@ def format_document(document: Document, name: str) -> str:
     """The document as CoNLL-U, with comments and whitespace for sentences that were made from text."""
     blocks = list[str]()
     for i, sentence in enumerate(document.sentences):
+        if not sentence.words:
+            raise CorpusError(document.source, None, f"sentence {i} (counted from 0) has no words; remove it")
         tokens = sentence.tokens
         if sentence.comments is None:
             comments, miscs = _comments(document, i, tokens, name), _miscs(document, i, tokens)
@@ -263,7 +277,11 @@ def _comments(document: Document, i: int, tokens: Sequence[Token], name: str) ->
         comments += [f"# newdoc id = {name}" if name else "# newdoc", "# newpar"]
     elif start is not None and BLANK_LINE.search(document.text, document.sentences[i - 1].tokens[-1].end or 0, start):
         comments.append("# newpar")
-    return [*comments, f"# sent_id = {name}-{i + 1}" if name else f"# sent_id = {i + 1}", f"# text = {plain_text(tokens)}"]
+    return [
+        *comments,
+        f"# sent_id = {name}-{i + 1}" if name else f"# sent_id = {i + 1}",
+        f"# text = {plain_text(tokens)}",
+    ]
 
 
 def _miscs(document: Document, i: int, tokens: Sequence[Token]) -> list[str | None]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from trellis.corpus.document import MultiwordToken, Word
+from trellis.corpus.document_sentence import MultiwordToken, Word
 
 Token = Word | MultiwordToken
 
