@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from trellis.tasks.model import load as load
     from trellis.tasks.parsing.model import Parser as Parser
     from trellis.tasks.parsing.tree import DependencyTree as DependencyTree
+    from trellis.tasks.pipeline.model import Pipeline as Pipeline
     from trellis.tasks.reranking.lists import Candidate as Candidate
     from trellis.tasks.reranking.lists import KBestList as KBestList
     from trellis.tasks.reranking.lists import Segment as Segment

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trellis._support.arguments import instance, items
+from trellis._support.arguments import instance, items, whole_number
 from trellis._support.arrays import starts_of
 from trellis._support.errors import ArgumentError
 from trellis.corpus.columns import CONLLU_NAMES
@@ -86,7 +86,7 @@ class Document:
 
         return read_document(text_or_path)
 
-    def to_conllu(self, name: str = "") -> str:
+    def to_conllu(self, name: str = "", *, first: int = 1) -> str:
         r"""Format the document as CoNLL-U.
 
         Sentences that were read keep their comments and MISC. Those made from text get ``# newdoc``, ``# newpar``,
@@ -98,6 +98,8 @@ class Document:
         ----------
         name
             Name of the document in new comments: the sentences of ``a`` are ``a-1``, ``a-2``, ... (default: 1, 2, ...).
+        first
+            Number of the first sentence in new comments; above 1 the text continues a document.
 
         Returns
         -------
@@ -111,7 +113,7 @@ class Document:
         """
         from trellis.corpus.conllu import format_document
 
-        return format_document(self, instance("name", name, str, "a string"))
+        return format_document(self, instance("name", name, str, "a string"), whole_number("first", first, 1))
 
     def to_json(self) -> dict[str, Any]:
         """Convert to plain data, ready for ``json.dumps``.

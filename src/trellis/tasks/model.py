@@ -47,6 +47,7 @@ TASKS = {
     "trees": Task("constituency parser", "trellis.tasks.trees", "TreeParser"),
     "words": Task("word segmenter", "trellis.tasks.words", "Segmenter"),
     "rerank": Task("reranker", "trellis.tasks.reranking", "Reranker"),
+    "pipeline": Task("pipeline", "trellis.tasks.pipeline", "Pipeline"),
     "structured": Task("structured model", "trellis.tasks.structured", "StructuredModel"),
 }
 # Format identifiers in files.
@@ -56,6 +57,7 @@ FORMATS = {
     "trellis-tree-parser-1": "trees",
     "trellis-segmenter-1": "words",
     "trellis-reranker-1": "rerank",
+    "trellis-pipeline-1": "pipeline",
     "trellis structured model 1": "structured",
 }
 # Reads and writes models of other tools. It belongs to a higher layer, so it is imported by name on demand.

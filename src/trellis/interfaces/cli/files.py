@@ -132,6 +132,14 @@ def training_data(
     options: Namespace, task: str, paths: list[str], dev: str | None
 ) -> tuple[Any, Any, dict[str, Any] | None]:
     """Training data, dev data, and for a corpus the columns and shape of its file; reports the size."""
+    if task == "pipeline":
+        from trellis.corpus.document import Document
+
+        documents = [Document.from_conllu(path) for path in paths]
+        n_words = sum(len(sentence) for document in documents for sentence in document)
+        names = ", ".join(map(message_name, paths))
+        say(f"{sum(map(len, documents)):,} sentences, {n_words:,} words from {names}", options.quiet)
+        return documents, None if dev is None else Document.from_conllu(dev), None
     sizes = {"trees": ("trees", lambda tree: len(tree.words)), "words": ("lines", len)}
     if task in sizes:
         noun, size = sizes[task]
