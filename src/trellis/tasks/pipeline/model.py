@@ -29,7 +29,9 @@ from trellis.tasks.pipeline.lemmas import Lemmatizer
 from trellis.tasks.tagging.model import Tagger
 
 PARTS = ("tokens", "tags", "lemmas", "trees")  # in the order they run; each reads what those before it made
-FORM, LEMMA, UPOS, FEATS = "form", "lemma", "upos", "feats"
+FORM, LEMMA, UPOS, FEATS, HEAD, DEPREL = "form", "lemma", "upos", "feats", "head", "deprel"
+LONGEST = 200  # words of a sentence that are parsed at once
+UNSPECIFIED = "dep"  # label of the arcs between its parts
 PARAGRAPH = "\n\n"
 
 Columns = dict[str, Column]
@@ -85,9 +87,29 @@ class Parts(NamedTuple):
             columns = [corpus.column(name) for name in (FORM, UPOS, FEATS)]
             corpus = add(lemma=Column.of(self.lemmatizer.predict(*columns, n_threads=n_threads)))
         if "trees" in names and self.parser is not None and corpus.n_tokens:
-            parsed = self.parser.parse_corpus(corpus, n_threads=n_threads)
-            add(head=parsed.column("head"), deprel=parsed.column("deprel"))
+            add(**parsed(self.parser, corpus, n_threads))
         return predicted
+
+
+def parsed(parser: Parser, corpus: Corpus, n_threads: int | None) -> Columns:
+    """Heads and labels of all words; parts of a long sentence are parsed one by one, and depend on the root of the first."""
+    lengths = np.diff(corpus.starts)
+    if lengths.max(initial=0) <= LONGEST:
+        trees = parser.parse_corpus(corpus, n_threads=n_threads)
+        return {name: trees.column(name) for name in (HEAD, DEPREL)}
+    cuts = np.concatenate([np.arange(a, b, LONGEST) for a, b in pairwise(corpus.starts.tolist())] + [corpus.starts[-1:]])
+    trees = parsed(parser, Corpus(corpus.columns, cuts.astype(np.int64), corpus.source), n_threads)
+    heads = np.array([int(head) for head in trees[HEAD].values], np.int64)[trees[HEAD].codes]
+    sentence = np.repeat(corpus.starts[:-1], lengths)  # of each word: the first word of its sentence
+    part = np.repeat(cuts[:-1], np.diff(cuts))
+    is_root, later = heads == 0, part > sentence
+    roots = np.zeros(len(heads), np.int64)
+    roots[sentence[is_root & ~later]] = np.flatnonzero(is_root & ~later) + 1 - sentence[is_root & ~later]
+    heads = np.where(is_root & later, roots[sentence], heads + np.where(is_root, 0, part - sentence))
+    labels = trees[DEPREL].tolist()
+    for word in np.flatnonzero(is_root & later).tolist():
+        labels[word] = UNSPECIFIED
+    return {HEAD: Column.of(list(map(str, heads.tolist()))), DEPREL: Column.of(labels)}
 
 
 class Pipeline(Model):

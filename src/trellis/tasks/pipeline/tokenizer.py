@@ -43,6 +43,7 @@ TEMPLATES = [
     "left[0] & right[0] & suffix(previous[0], 3) & suffix(next[0], 3)",
 ]
 FEATURES = Features(TEMPLATES, min_count=2)
+BLOCK = 1 << 20  # characters that are labelled at once
 
 
 class Tokens(NamedTuple):
@@ -111,8 +112,34 @@ def tokens_of(characters: Characters, labels: Sequence[str], codes: Ints, *, lin
 
 
 def split(tagger: Tagger, text: str, *, lines: bool = False, n_threads: int | None = None) -> Tokens:
-    """Split a text into sentences and tokens; ``lines``: every line is a sentence."""
+    """Split a text into sentences and tokens; ``lines``: every line is a sentence.
+
+    A long text is labelled in blocks, for little memory. A block ends at an empty line; where there is none, at the last
+    sentence that begins in it.
+    """
+    found, begin = list[Tokens](), 0
+    while not found or begin < len(text):
+        end = begin + BLOCK
+        if end < len(text):
+            end = max(text.rfind("\n\n", begin + 1, end), 0) or end
+        tokens = _split_block(tagger, text[begin:end], begin, lines, n_threads)
+        if begin + BLOCK == end < len(text) and len(tokens.sentences) > 2:
+            n = int(tokens.sentences[-2])  # the last sentence may go on
+            end = int(tokens.starts[n])
+            tokens = Tokens(tokens.starts[:n], tokens.ends[:n], tokens.sentences[:-1], tokens.multiword[:n])
+        found.append(tokens)
+        begin = end
+    first = np.cumsum([0, *(len(tokens.starts) for tokens in found)])
+    sentences = [tokens.sentences[1:] + n for tokens, n in zip(found, first[:-1], strict=True)]
+    starts, ends, multiword = (
+        np.concatenate(columns)
+        for columns in zip(*((tokens.starts, tokens.ends, tokens.multiword) for tokens in found), strict=True)
+    )
+    return Tokens(starts, ends, np.concatenate([[0], *sentences]).astype(np.int64), multiword)
+
+
+def _split_block(tagger: Tagger, text: str, offset: int, lines: bool, n_threads: int | None) -> Tokens:
     characters = Characters.of(text, lines=lines)
     codes = tagger.tag_column(characters.corpus(), n_threads=n_threads).codes
-    return tokens_of(characters, tagger.labels, codes, lines=lines)
-
+    tokens = tokens_of(characters, tagger.labels, codes, lines=lines)
+    return tokens._replace(starts=tokens.starts + offset, ends=tokens.ends + offset)

@@ -25,8 +25,10 @@ from trellis.tasks.pipeline import tokenizer
 from trellis.tasks.pipeline.expansion import Expander
 from trellis.tasks.pipeline.lemmas import Lemmatizer
 from trellis.tasks.pipeline.model import (
+    DEPREL,
     FEATS,
     FORM,
+    HEAD,
     LEMMA,
     PARAGRAPH,
     PARTS,
@@ -41,7 +43,7 @@ from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.tagging.options import SURVIVAL, Search
 from trellis.tasks.tagging.train import train as train_tagger
 
-XPOS, HEAD, DEPREL = "xpos", "head", "deprel"
+XPOS = "xpos"
 TAGS = (UPOS, XPOS, FEATS)
 MANY_LABELS = 150  # more are pruned, for speed
 MOST_CROSSING = 0.05  # share of the arcs that cross others up to which all trees are taken as projective
