@@ -432,8 +432,8 @@ def load(path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = 
     Parameters
     ----------
     path
-        File name, file opened in binary mode, name of an included model (``builtin:truecase``), or a resource of a
-        package (``importlib.resources.files(package) / "model.trellis"``).
+        File name; name of a bundled model (``builtin:english``), or of one in a folder of ``TRELLIS_MODELS`` or in an
+        installed package (``fr``); file opened in binary mode, or resource of a package.
     copy
         Whether to copy the file into memory (default). False maps it, so that processes share its memory; then replace
         the file only by ``mv`` or ``save``: overwriting it in place (``cp``) ends the process.
@@ -444,7 +444,7 @@ def load(path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = 
     Returns
     -------
     Model
-        A `Tagger`, `Parser`, `TreeParser`, `Segmenter`, `Reranker` or `StructuredModel`.
+        A `Tagger`, `Parser`, `TreeParser`, `Segmenter`, `Reranker`, `Pipeline` or `StructuredModel`.
 
     Raises
     ------
@@ -461,10 +461,10 @@ def load(path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = 
     >>> trellis.load(path).predict(["a", "dog"])
     ['D', 'N']
     """
-    if isinstance(path, str) and path.startswith("builtin:"):
-        from trellis.tasks.tagging.builtin import builtin_file
+    if isinstance(path, str) and (path.startswith("builtin:") or not Path(path).exists()):
+        from trellis.tasks.shelf import PREFIX, builtin_file, find
 
-        path = builtin_file(path)
+        path = builtin_file(path) if path.startswith(PREFIX) else find(path) or path
     if not isinstance(path, (str, os.PathLike)):
         return _from_bytes(_bytes_of(path), needs)
     if not os.fspath(path):

@@ -38,9 +38,9 @@ from trellis.interfaces.cli.pipelines import annotate
 from trellis.interfaces.cli.progress import count_tokens, say
 from trellis.interfaces.cli.tag_outputs import check_layout, tag_records, write_labels
 from trellis.interfaces.cluster.tagging import mapped
-from trellis.tasks.tagging.builtin import MODELS, PREFIX
+from trellis.tasks.shelf import MODELS, PREFIX
 
-DEFAULT = "builtin:truecase"
+DEFAULT = "builtin:english"
 TREE = "tree"  # the column of constituency trees in tables
 WITH_WORDS = ("tag", "rerank", "parse", "trees", "pipeline")  # tasks of running text
 _INNER_SPACE = re.compile(r"\S[^\S\n]+\S")

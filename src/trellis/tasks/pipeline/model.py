@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -20,7 +21,7 @@ from trellis.corpus.document_sentence import DocumentSentence, MultiwordToken, W
 from trellis.corpus.unspaced import check_encodable
 from trellis.display.svg import Picture
 from trellis.evaluation.pipeline import PipelineReport, compare_documents
-from trellis.tasks.explanation import Explanation, Term
+from trellis.tasks.explanation import Explanation, Term, heaviest_first
 from trellis.tasks.model import KBest, Model, notes_and_record
 from trellis.tasks.parsing.model import Parser
 from trellis.tasks.pipeline import tokenizer
@@ -315,19 +316,28 @@ class Pipeline(Model):
         return document[0].draw()
 
     def top_features(self, n: int | None = 20) -> list[Term]:
-        """Not available for pipelines; its parts have weights.
+        """List the features of all parts with the largest absolute weights.
 
         Parameters
         ----------
         n
-            Number of terms.
+            Number of terms (None: all).
 
         Returns
         -------
         list[Term]
-            Nothing: an ArgumentError is raised.
+            The terms, largest first; features begin with the name of their part.
         """
-        self._reject("top_features", "a list of features", "tag", "parse", "trees", "words", "rerank")
+        models: dict[str, Any] = {"tokens": self.parts.tokenizer, "trees": self.parts.parser}
+        models |= {tagger.target: tagger for tagger in self.parts.taggers}
+        models |= {"lemmas": None if self.parts.lemmatizer is None else self.parts.lemmatizer.tagger}
+        terms = [
+            replace(term, feature=f"{part}: {term.feature}")
+            for part, model in models.items()
+            if model is not None
+            for term in model.top_features(n)
+        ]
+        return heaviest_first(terms)[:n]
 
     # ------------------------------------------------------------ prediction
 
