@@ -80,6 +80,7 @@ WORDS = [
     ("ab A b|cb a b", "a|bc b|b", 3),
     ("xy a b a|z", "x|y|z a b", 0),
     ("ab|cd c d", "a|bcd b d", 1),
+    ("a|bc ab c", "ab|c", 1),
     ("abc|bx b x", "a|b|c|bx", 1),  # the script lets b of abc in, as abc begins before the range
     ("abc|d", "ab abc x|c|d", 2),
     ("aabb x a b y|c", "a|abb a y x|c", 3),
@@ -110,6 +111,13 @@ def test_measures() -> None:
 @pytest.mark.parametrize(("gold", "predicted", "n_aligned"), WORDS)
 def test_alignment_of_words(gold: str, predicted: str, n_aligned: int) -> None:
     assert compare_documents(tokens(gold), tokens(predicted)).rows["Words"].correct == n_aligned
+
+
+def test_function_words_must_be_aligned() -> None:
+    gold = conllu("1 a _ ADP _ _ 3 case\n2 b _ PART _ _ 3 discourse\n3 c _ NOUN _ _ 0 root")
+    merged = conllu("1 ab _ ADP _ _ 2 case\n2 c _ NOUN _ _ 0 root")
+    rows = compare_documents(gold, merged).rows
+    assert [rows[name].correct for name in ("Words", "LAS", "CLAS", "MLAS", "BLEX")] == [1, 1, 1, 0, 1]
 
 
 def test_gold_against_itself() -> None:

@@ -166,9 +166,9 @@ class Document:
         Parameters
         ----------
         columns
-            Columns or lists with one value per word of the document, by name: form, lemma, upos, xpos, feats, head, deprel, deps or misc;
-            ``upos+feats`` stands for both columns. ``_`` and None are no value. The column id is ignored, so that
-            ``tagger.predict_corpus(document.to_corpus()).columns`` fits.
+            Columns or lists with one value per word of the document, by name: form, lemma, upos, xpos, feats, head,
+            deprel, deps or misc; ``upos+feats`` stands for both columns. ``_`` and None are no value. The column id is
+            ignored, so that ``tagger.predict_corpus(document.to_corpus()).columns`` fits.
 
         Returns
         -------
