@@ -54,12 +54,12 @@ if TYPE_CHECKING:
     from trellis.evaluation.error_analysis import Confusion as Confusion
     from trellis.evaluation.error_analysis import ErrorAnalysis as ErrorAnalysis
     from trellis.evaluation.error_analysis import PartialScore as PartialScore
-    from trellis.evaluation.reliability import Bin as Bin
-    from trellis.evaluation.reliability import Calibration as Calibration
-    from trellis.evaluation.reliability import Reliability as Reliability
     from trellis.evaluation.pipeline import AlignedScore as AlignedScore
     from trellis.evaluation.pipeline import PipelineReport as PipelineReport
     from trellis.evaluation.pipeline import compare_documents as compare_documents
+    from trellis.evaluation.reliability import Bin as Bin
+    from trellis.evaluation.reliability import Calibration as Calibration
+    from trellis.evaluation.reliability import Reliability as Reliability
     from trellis.evaluation.report import Report as Report
     from trellis.evaluation.report import StructuredReport as StructuredReport
     from trellis.evaluation.scores import Score as Score

@@ -16,7 +16,7 @@ from trellis._support.arrays import Longs
 from trellis._support.errors import CorpusError
 from trellis.corpus.columns import CONLLU, CONLLU_NAMES, parse_rows
 from trellis.corpus.corpus import NOTHING, Column
-from trellis.corpus.document import FIELDS, Document
+from trellis.corpus.document import FIELDS, Document, lemmas_beside
 from trellis.corpus.document_sentence import DocumentSentence, EmptyNode, MultiwordToken, Word
 from trellis.corpus.files import NOT_UTF8, message_name, read_bytes
 from trellis.corpus.spacing import NAMES, PARAGRAPH, Token, escape, gaps_of, plain_text, spacing_of
@@ -77,9 +77,8 @@ class _Reading:
         lists: dict[str, list[Any]] = {name: _values(columns[name]) for name in FIELDS}
         lists["head"] = [None if head < 0 else head for head in heads.tolist()]
         lists["form"] = columns["form"].tolist()
-        if NOTHING in columns["form"].values.tolist():  # the word _, whose lemma is _ as well
-            pairs = zip(lists["form"], lists["lemma"], strict=True)
-            lists["lemma"] = [NOTHING if form == NOTHING and lemma is None else lemma for form, lemma in pairs]
+        if NOTHING in columns["form"].values.tolist():
+            lists["lemma"] = lemmas_beside(lists["form"], lists["lemma"])
         return list(map(Word, *lists.values()))
 
     def _numbers(self, column: Column, name: str) -> Longs:
@@ -108,6 +107,8 @@ class _Reading:
         rows = zip(extras.sentences.tolist(), extras.tokens.tolist(), extras.lines, self.places, strict=True)
         for i, t, line, (begin, end) in rows:
             before = t - starts[i]  # words of the sentence before this line
+            if not line.strip():  # more blank lines than one
+                continue
             if line.startswith("#"):
                 if i == len(sentences):
                     closing.append(line)

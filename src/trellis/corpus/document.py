@@ -162,14 +162,15 @@ class Document:
         documents = np.array(list(accumulate(begins)), np.int64)
         return Corpus(columns, starts_of(lengths), self.source, documents=documents)
 
-    def with_columns(self, columns: Mapping[str, Column | Sequence[str | int | None]]) -> Document:
+    def with_columns(self, columns: Mapping[str, Any]) -> Document:
         """Make a document with other values of its words, such as predictions.
 
         Parameters
         ----------
         columns
-            One value per word of the document, by name: form, lemma, upos, xpos, feats, head, deprel, deps or misc;
-            ``upos+feats`` stands for both columns. ``_`` and None are no value.
+            Columns or lists with one value per word of the document, by name: form, lemma, upos, xpos, feats, head,
+            deprel, deps or misc; ``upos+feats`` stands for both columns. ``_`` and None are no value. The column id is
+            ignored, so that ``tagger.predict_corpus(document.to_corpus()).columns`` fits.
 
         Returns
         -------
@@ -184,6 +185,8 @@ class Document:
         n_words = sum(len(sentence.words) for sentence in self.sentences)
         new = dict[str, list[Any]]()
         for name, column in instance("columns", columns, Mapping, "a dict of columns").items():
+            if name == "id":
+                continue
             names = columns_named(name, FIELDS)
             if unknown := next((one for one in names if one not in FIELDS), None):
                 raise ArgumentError(f"words have no column {unknown!r}; they have {', '.join(FIELDS)}")
@@ -194,6 +197,9 @@ class Document:
                 parts = (column,)
             for one, part in zip(names, parts, strict=True):
                 new[one] = _values(one, part, n_words)
+        if "lemma" in new:
+            forms = new.get("form") or [word.form for sentence in self.sentences for word in sentence.words]
+            new["lemma"] = lemmas_beside(forms, new["lemma"])
         sentences, at = list[DocumentSentence](), 0
         for sentence in self.sentences:
             n = len(sentence.words)
@@ -229,6 +235,11 @@ class Document:
         place = f" from {self.source}" if self.source else ""
         n_words = sum(len(sentence.words) for sentence in self.sentences)
         return f"Document({len(self):,} sentences, {n_words:,} words{place})"
+
+
+def lemmas_beside(forms: Sequence[str], lemmas: Sequence[str | None]) -> list[str | None]:
+    """Lemmas of words: ``_`` is no value, but the lemma of the word ``_``."""
+    return [NOTHING if form == NOTHING and not lemma else lemma for form, lemma in zip(forms, lemmas, strict=True)]
 
 
 def _values(name: str, column: Column | Sequence[str | int | None], n_words: int) -> list[Any]:

@@ -27,6 +27,12 @@ class AlignedScore(Score):
 
     Attributes
     ----------
+    gold
+        Number of gold items.
+    predicted
+        Number of predicted items.
+    correct
+        Number of correct items.
     aligned
         Number of gold words that are aligned to a predicted word; None for tokens, sentences and words themselves.
     """
