@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from trellis._support.arguments import is_text
 
-# Changes of case. Of scripts that are equally short, the first is chosen: `lower` before `keep`, because then a word has
-# one script in the middle of a sentence and at its beginning.
+# Changes of case. Of scripts that are equally short, the first is chosen: `lower` before `keep`, so that a word has one
+# script in the middle of a sentence and at its beginning.
 CASES: dict[str, Callable[[str], str]] = {
     "lower": str.lower,
     "keep": lambda form: form,
@@ -75,11 +75,10 @@ class EditScript(NamedTuple):
             if cased in tried:
                 continue
             tried.add(cased)
-            if max(len(cased), len(lemma)) > MOST:
-                edits = ((), ()) if cased == lemma else None
-            else:
+            edits: tuple[Edits, Edits] | None = ((), ()) if cased == lemma else None
+            if edits is None and max(len(cased), len(lemma)) <= MOST:
                 edits = _aligned(cased, lemma)
-            if edits is not None and (cost := _cost(edits[0]) + _cost(edits[1])) < least:
+            if cased and edits is not None and (cost := _cost(edits[0]) + _cost(edits[1])) < least:
                 best, least = cls(case, *edits), cost
         return best
 
@@ -131,14 +130,16 @@ class EditScript(NamedTuple):
         if not (isinstance(parts, list) and len(parts) == 3 and parts[0] in (*CASES, WHOLE)):
             raise ValueError(f"not an edit script: {text[:SHOWN]!r}")
         script = cls(parts[0], _checked(parts[1]), _checked(parts[2]))
-        if script.case == WHOLE and not (len(script.left) == 1 and isinstance(script.left[0], str) and not script.right):
+        if script.case == WHOLE and not (
+            len(script.left) == 1 and isinstance(script.left[0], str) and not script.right
+        ):
             raise ValueError(f"not an edit script: {text[:SHOWN]!r}")
         return script
 
 
 def _aligned(form: str, lemma: str) -> tuple[Edits, Edits] | None:
     """Edits around the longest common substring; None if there is none. Within the sides likewise."""
-    found = _common(form, lemma)
+    found = common_substring(form, lemma)
     if found is None:
         return None
     at, to, n = found
@@ -147,7 +148,7 @@ def _aligned(form: str, lemma: str) -> tuple[Edits, Edits] | None:
 
 def _edits(source: str, target: str) -> Iterator[int | str]:
     """Edits from one string to another."""
-    found = _common(source, target)
+    found = common_substring(source, target)
     if found is None:
         if source:
             yield -len(source)
@@ -160,7 +161,7 @@ def _edits(source: str, target: str) -> Iterator[int | str]:
     yield from _edits(source[at + n :], target[to + n :])
 
 
-def _common(source: str, target: str) -> tuple[int, int, int] | None:
+def common_substring(source: str, target: str) -> tuple[int, int, int] | None:
     """The first longest common substring: where it begins in both, and its length; None if there is none."""
     for n in range(min(len(source), len(target)), 0, -1):
         for at in range(len(source) - n + 1):

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from trellis.tasks.pipeline.edit_scripts import EditScript
 from trellis.tasks.tagging.model import Tagger
 
 Word = tuple[str, str, str]  # form, part of speech, other tags
+T = TypeVar("T", bound=tuple[str, ...])
 Values = Sequence[str] | Column
 
 COLUMNS = ("ending", "form", "upos", "tags")
@@ -68,7 +69,9 @@ class Lemmatizer:
         [n_entries] label of the tagger: the script of the entry.
     """
 
-    def __init__(self, tagger: Tagger, forms: Strings, upos: Strings, tags: Strings, keys: Longs, scripts: Ints) -> None:
+    def __init__(
+        self, tagger: Tagger, forms: Strings, upos: Strings, tags: Strings, keys: Longs, scripts: Ints
+    ) -> None:
         self.tagger, self.forms, self.upos, self.tags = tagger, forms, upos, tags
         self.keys, self.scripts = keys, scripts
         self._cache = dict[Word, str]()
@@ -109,7 +112,7 @@ class Lemmatizer:
             raise LearnerError("no words to learn lemmas from")
         if "" in gold:
             raise CorpusError("", None, f"word {gold.index('')} (counted from 0) has an empty lemma; write _")
-        best = _most_frequent(zip(*given, strict=True), gold)
+        best = _most_frequent(Counter(zip(*given, gold, strict=True)))
         tagger, numbers = _train_tagger(best, n_threads)
         return cls(tagger, *_dictionary(best, numbers))
 
@@ -138,7 +141,7 @@ class Lemmatizer:
         if None in found:
             if len(cache) > MOST_CACHED:
                 cache = self._cache = {}
-            new = sorted({word for word, lemma in zip(given, found, strict=True) if lemma is None})
+            new = _checked({word for word, lemma in zip(given, found, strict=True) if lemma is None})
             cache.update(zip(new, self._lemmas(new, n_threads), strict=True))
             found = list(map(cache.__getitem__, given))
         return found  # type: ignore[return-value]
@@ -152,7 +155,9 @@ class Lemmatizer:
         labels = found.tolist()
         if unknown:
             corpus = _corpus(self._known_endings, [words[i] for i in unknown])
-            for i, label in zip(unknown, self.tagger.tag_column(corpus, n_threads=n_threads).codes.tolist(), strict=True):
+            for i, label in zip(
+                unknown, self.tagger.tag_column(corpus, n_threads=n_threads).codes.tolist(), strict=True
+            ):
                 labels[i] = label
         out = [self._scripts[label].apply(word[0]) for word, label in zip(words, labels, strict=True)]
         unfit = [i for i, lemma in enumerate(out) if not lemma]
@@ -162,7 +167,7 @@ class Lemmatizer:
                 form = words[i][0]
                 lemmas = (EditScript.parse(script).apply(form) for (script,), _ in lists)
                 out[i] = next((lemma for lemma in lemmas if lemma), form)
-        return out  # type: ignore[return-value]
+        return out
 
     def _looked_up(self, words: Sequence[Word]) -> Ints:
         """[n_words] script in the dictionary of each word, -1 if it has none.
@@ -244,7 +249,12 @@ class Lemmatizer:
         """
         opened = unpack_tensors(tensors["tagger"].tobytes(), "a lemmatizer").of(Tagger.format)
         tagger = opened.made(lambda tensors, text: Tagger._from_content(tensors, parse_header(text)))
-        if tagger.columns[0] != COLUMNS[0] or {*tagger.columns} != {*COLUMNS} or tagger.order != 0 or tagger.model.dictionary is None:
+        if (
+            tagger.columns[0] != COLUMNS[0]
+            or {*tagger.columns} != {*COLUMNS}
+            or tagger.order != 0
+            or tagger.model.dictionary is None
+        ):
             raise ValueError("not a classifier of edit scripts")
         for label in tagger.labels:
             EditScript.parse(label)
@@ -254,7 +264,7 @@ class Lemmatizer:
         n = int(header["entries"])
         keys, scripts = array_in(tensors, "keys", np.int64, n), array_in(tensors, "scripts", np.int32, n)
         n_keys = len(forms) * len(upos) * len(tags)
-        if n_keys > MOST_KEYS or (n and not (0 <= keys[0] and (keys[:-1] < keys[1:]).all() and keys[-1] < n_keys)):
+        if n_keys > MOST_KEYS or (n and not (keys[0] >= 0 and (keys[:-1] < keys[1:]).all() and keys[-1] < n_keys)):
             raise ValueError("damaged keys of the dictionary of lemmas")
         if n and not 0 <= scripts.min() <= scripts.max() < len(tagger.labels):
             raise ValueError("a lemma with a script that is not a label")
@@ -264,10 +274,11 @@ class Lemmatizer:
 # ------------------------------------------------------------ training
 
 
-def _most_frequent(words: Iterable[Word], lemmas: Iterable[str]) -> dict[Word, str]:
-    """The lemma that each word has most often, words and lemmas in alphabetical order."""
+def _most_frequent(counts: Counter[tuple[str, ...]]) -> dict[Word, str]:
+    """The lemma that each word has most often; words and lemmas in alphabetical order."""
     best, most = dict[Word, str](), dict[Word, int]()
-    for (word, lemma), n in sorted(Counter(zip(words, lemmas, strict=True)).items()):
+    for form, upos, tags, lemma in _checked(counts):
+        word, n = (form, upos, tags), counts[form, upos, tags, lemma]
         if n > most.get(word, 0):
             best[word], most[word] = lemma, n
     return best
@@ -352,6 +363,15 @@ def _corpus(known: frozenset[str], words: Sequence[Word]) -> Corpus:
     columns = (endings, *(list(column) for column in zip(*words, strict=True)))
     named = {name: Column.of(column) for name, column in zip(COLUMNS, columns, strict=True)}
     return Corpus(named, np.arange(len(words) + 1, dtype=np.int64))
+
+
+def _checked(words: Iterable[T]) -> list[T]:
+    """Different words in alphabetical order; CorpusError if they cannot be encoded."""
+    for word in words:
+        for value in word:
+            if not isinstance(value, str) or not is_text(value):
+                raise CorpusError("", None, f"{value!r} is not a string of valid UTF-8; decode the text as UTF-8")
+    return sorted(words)
 
 
 def _columns(**columns: Values) -> list[list[str]]:
