@@ -1,4 +1,4 @@
-"""Edit scripts: applied to the form they give the lemma; equal changes have equal scripts; damaged texts are rejected."""
+"""Edit scripts: they give the lemma of their form; equal changes have equal scripts; damaged texts are rejected."""
 
 from __future__ import annotations
 

@@ -143,9 +143,10 @@ def test_ranges_without_words_are_rejected(words: list[str]) -> None:
 def damaged_headers() -> list[Any]:
     header = Expander.train(ENGLISH, []).header
     out: list[Any] = [{}, {"entries": []}, {"entries": 3, "rules": []}, {"entries": [], "rules": [3]}]
+    values: list[Any] = [None, 3, "\ud800", [3], ["\ud800"], {}, float("nan"), -0.5, 1.5, True]
     for part, n in (("entries", 3), ("rules", 7)):
         for i in range(n):
-            for value in (None, 3, "\ud800", [3], ["\ud800"], {}, float("nan"), -0.5, 1.5, True):
+            for value in values:
                 rows = [list(row) for row in header[part]]
                 rows[0][i] = value
                 out.append({**header, part: rows})

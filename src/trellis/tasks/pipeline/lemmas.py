@@ -21,8 +21,10 @@ from trellis._support.arrays import Arrays, Ints, Longs, array_in
 from trellis._support.errors import ArgumentError, CorpusError, LearnerError
 from trellis._support.tensor_file import Tensors, parse_header, unpack_tensors
 from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.features.idle_strings import without_idle_strings
 from trellis.features.vocabulary_tensors import strings_of, strings_tensors
 from trellis.tasks.pipeline.edit_scripts import EditScript
+from trellis.tasks.tagging.chain_model import ChainModel
 from trellis.tasks.tagging.model import Tagger
 
 Word = tuple[str, str, str]  # form, part of speech, other tags
@@ -214,9 +216,9 @@ class Lemmatizer:
         """
         return {
             "tagger": np.frombuffer(self.tagger.to_bytes(), np.uint8),
-            **strings_tensors("forms", self.forms),
-            **strings_tensors("upos", self.upos),
-            **strings_tensors("tags", self.tags),
+            **strings_tensors("forms", self.forms, slots=False),
+            **strings_tensors("upos", self.upos, slots=False),
+            **strings_tensors("tags", self.tags, slots=False),
             "keys": self.keys,
             "scripts": self.scripts,
         }
@@ -304,14 +306,26 @@ def _train_tagger(lemmas: dict[Word, str], n_threads: int | None) -> tuple[Tagge
         target=TARGET,
         order=0,
         features=Features(TEMPLATES),
-        learner=CRF(solver="adagrad"),
+        learner=CRF(c1=0.1, c2=0.3, solver="adagrad"),  # L1: half as many weights
         search=Search(tag_dictionary=1, prune=False),
         sample_weight=weights,
         n_threads=n_threads,
     )
     number = {label: i for i, label in enumerate(tagger.labels)}
-    # The record has the weights of all words and the date; only the pipeline has a record.
-    return Tagger(replace(tagger.model, training={})), np.array([number[script] for script in scripts], np.int32)
+    return Tagger(_slim(tagger.model)), np.array([number[script] for script in scripts], np.int32)
+
+
+def _slim(model: ChainModel) -> ChainModel:
+    """The model without strings that have no weights, except endings, and without the record, which has a date."""
+    slim, tags = without_idle_strings(model.vocabulary), model.dictionary
+    first, endings = slim.columns[0], model.vocabulary.columns[0].values
+    assert tags is not None and first.views == ((),)
+    values, numbers = first.values.united(endings)
+    view_ids = np.arange(len(values), dtype=np.int32)[:, None] + np.int32(2 * slim.plan.reach)
+    set_of = np.zeros(len(values), np.int32)
+    set_of[numbers] = tags.set_of
+    slim = replace(slim, columns=(replace(first, values=values, view_ids=view_ids), *slim.columns[1:]))
+    return replace(model, vocabulary=slim, dictionary=tags._replace(set_of=set_of), training={})
 
 
 def _dictionary(lemmas: dict[Word, str], scripts: Ints) -> tuple[Strings, Strings, Strings, Longs, Ints]:
