@@ -103,8 +103,12 @@ def test_any_text(rows: list[tuple[str, str, str, str]], form: str) -> None:
     assert predict(model, (form, "N", "_"))[0]
 
 
-def test_candidates_are_those_of_the_ending(lemmatizer: Lemmatizer) -> None:
+@pytest.mark.parametrize("enough", [5, 20])
+def test_candidates_are_those_of_the_ending(enough: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever its features say, a word gets only scripts that training has for its part of speech and ending."""
+    monkeypatch.setattr(module, "ENOUGH", enough)
+    lemmatizer = trained()
+    assert ("VERB ed" in lemmatizer._known_endings) == (enough == 5)
     tagger, scripts = lemmatizer.tagger, {label: EditScript.parse(label) for label in lemmatizer.tagger.labels}
     assert tagger.model.dictionary is not None
     for word in (("barked", "VERB", "Number=Plur"), ("roofing", "NOUN", "VerbForm=Ger"), ("Xs", "NOUN", "_")):
@@ -113,7 +117,7 @@ def test_candidates_are_those_of_the_ending(lemmatizer: Lemmatizer) -> None:
         seen = {
             EditScript.between(form, lemma)
             for form, upos, _, lemma in ROWS
-            if f"{upos} {form}".startswith(f"{ending.split(' ')[0]} ") and form.endswith(ending.split(" ")[1])
+            if upos == ending.split(" ")[0] and form.endswith(ending.split(" ")[1])
         }
         possible = {scripts[label] for (label,), _ in tagger.kbest_batch(corpus, len(scripts))[0]}
         assert possible == seen
@@ -218,7 +222,7 @@ def test_damaged_files_are_rejected(lemmatizer: Lemmatizer) -> None:
     high = np.array([*keys[:-1], 2**62], np.int64)
     changes: list[Arrays] = [{name: array[:-1]} for name, array in tensors.items()]
     changes += [{"keys": keys[::-1].copy()}, {"keys": keys - 1}, {"keys": high}, {"keys": np.zeros(n, np.int64)}]
-    changes += [{"keys": keys.astype(np.int32)}, {"keys": keys.reshape(1, n)}]
+    changes += [{"keys": keys.astype(np.int32)}, {"keys": keys.reshape(1, n)}, {"scripts": keys}]
     changes += [{"scripts": np.full(n, value, np.int32)} for value in (-1, len(lemmatizer.tagger.labels))]
     changes += [{"tagger": np.frombuffer(contents(lemmatizer), np.uint8)}, {"tagger": np.empty(0, np.uint8)}]
     for name in ("forms", "upos", "tags"):
@@ -235,6 +239,8 @@ def test_damaged_files_are_rejected(lemmatizer: Lemmatizer) -> None:
     for bad in headers:
         with pytest.raises(ModelError):
             opened(tensors, bad)
+    with pytest.raises(ModelError, match="keys of the dictionary"):
+        opened({**tensors, "keys": keys[:0], "scripts": tensors["scripts"][:0]}, {"entries": 0})
 
 
 def test_too_many_keys_are_rejected(lemmatizer: Lemmatizer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +259,8 @@ def test_a_hostile_dictionary_gives_some_lemma(lemmatizer: Lemmatizer) -> None:
 
 def test_endings_are_enough() -> None:
     """An ending counts if enough different forms have it; each part of speech has one without letters."""
-    words = [(f"{letter}ing", "V", "_") for letter in "ABCDa"] + [("ting", "N", "_")]
+    words = [(f"{letter}ing", "V", "_") for letter in "ABCDEFGHIJKLMNOPQRSa"] + [("ting", "N", "_")]
+    assert len(words) == module.ENOUGH + 1
     known = module._frequent_endings(words)
     assert {" ", "V ", "N "} <= known
     assert "V ing" not in known  # A and a are the same form in lower case
