@@ -217,7 +217,7 @@ def _values(column: Column) -> list[str | None]:
 # ------------------------------------------------------------ writing
 
 
-def format_document(document: Document, name: str, first: int) -> str:
+def format_document(document: Document, name: str, first: int, begins: str) -> str:
     """The document as CoNLL-U, with comments and whitespace for sentences that were made from text."""
     blocks = list[str]()
     for i, sentence in enumerate(document.sentences):
@@ -225,7 +225,7 @@ def format_document(document: Document, name: str, first: int) -> str:
             raise CorpusError(document.source, None, f"sentence {i} (counted from 0) has no words; remove it")
         tokens = sentence.tokens
         if sentence.comments is None:
-            comments, miscs = _comments(document, i, tokens, name, first), _miscs(document, i, tokens)
+            comments, miscs = _comments(document, i, tokens, name, first, begins), _miscs(document, i, tokens)
         else:
             comments, miscs = sentence.comments, [token.misc for token in tokens]
         rows = list(_rows(sentence, tokens, miscs))
@@ -271,19 +271,24 @@ def _node_rows(nodes: Iterable[EmptyNode]) -> Iterator[str]:
         yield "\t".join([f"{node.after}.{node.number}", *(getattr(node, name) or NOTHING for name in FIELDS)])
 
 
-def _comments(document: Document, i: int, tokens: Sequence[Token], name: str, first: int) -> list[str]:
+def _comments(document: Document, i: int, tokens: Sequence[Token], name: str, first: int, begins: str) -> list[str]:
     """Comments of a sentence that was made from text."""
     comments, start = list[str](), tokens[0].start
-    before = (document.sentences[i - 1].tokens[-1].end or 0) if i else 0
-    if i == 0 and first == 1:
+    if i == 0 and begins == "document":
         comments += [f"# newdoc id = {name}" if name else "# newdoc", "# newpar"]
-    elif start is not None and BLANK_LINE.search(document.text, before, start):
+    elif begins == "paragraph" if i == 0 else _is_apart(document, i, start):
         comments.append("# newpar")
     return [
         *comments,
         f"# sent_id = {name}-{first + i}" if name else f"# sent_id = {first + i}",
         f"# text = {plain_text(tokens)}",
     ]
+
+
+def _is_apart(document: Document, i: int, start: int | None) -> bool:
+    """Whether there is an empty line before a sentence."""
+    end = document.sentences[i - 1].tokens[-1].end
+    return start is not None and end is not None and BLANK_LINE.search(document.text, end, start) is not None
 
 
 def _miscs(document: Document, i: int, tokens: Sequence[Token]) -> list[str | None]:

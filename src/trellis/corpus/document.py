@@ -86,7 +86,7 @@ class Document:
 
         return read_document(text_or_path)
 
-    def to_conllu(self, name: str = "", *, first: int = 1) -> str:
+    def to_conllu(self, name: str = "", *, first: int = 1, begins: str = "document") -> str:
         r"""Format the document as CoNLL-U.
 
         Sentences that were read keep their comments and MISC. Those made from text get ``# newdoc``, ``# newpar``,
@@ -99,7 +99,9 @@ class Document:
         name
             Name of the document in new comments: the sentences of ``a`` are ``a-1``, ``a-2``, ... (default: 1, 2, ...).
         first
-            Number of the first sentence in new comments; above 1 the text continues a document.
+            Number of the first sentence in new comments.
+        begins
+            What begins with the first sentence: ``"document"``, ``"paragraph"`` or ``"sentence"``, of a text in parts.
 
         Returns
         -------
@@ -113,7 +115,10 @@ class Document:
         """
         from trellis.corpus.conllu import format_document
 
-        return format_document(self, instance("name", name, str, "a string"), whole_number("first", first, 1))
+        if begins not in ("document", "paragraph", "sentence"):
+            raise ArgumentError(f"begins must be 'document', 'paragraph' or 'sentence', not {begins!r}")
+        first = whole_number("first", first, 1)
+        return format_document(self, instance("name", name, str, "a string"), first, begins)
 
     def to_json(self) -> dict[str, Any]:
         """Convert to plain data, ready for ``json.dumps``.

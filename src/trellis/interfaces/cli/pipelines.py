@@ -25,16 +25,18 @@ def annotate(pipeline: Any, options: Namespace, count: Callable[[int], None]) ->
     as_json = options.json or shown == "jsonl"
     if shown not in ("conllu", "jsonl", "conll"):
         raise ArgumentError(f"{options.output}: a pipeline writes CoNLL-U, or JSON lines with --json")
-    n_sentences = 0
+    n_sentences, begins = 0, "document"
     with writing(options.output) as out:
         for document in _documents(pipeline, options, source, parts):
             if as_json:
                 sentences = document.to_json()["sentences"]
                 out.write(json_lines({"id": n_sentences + i, **one} for i, one in enumerate(sentences, 1)).encode())
             else:
-                out.write(document.to_conllu(first=n_sentences + 1).encode())
+                out.write(document.to_conllu(first=n_sentences + 1, begins=begins).encode())
             send(out)
             n_sentences += len(document)
+            if len(document):
+                begins = "paragraph" if ends_paragraph(document) else "sentence"
             count(sum(map(len, document)))
 
 
@@ -55,14 +57,14 @@ def _documents(pipeline: Any, options: Namespace, source: str, parts: Any) -> It
 
 
 def text_pieces(pipeline: Any, texts: Iterator[str], lines: bool) -> Iterator[str]:
-    """A text in pieces: cut before the empty line that ends the last whole paragraph, else before the last sentence."""
+    """A text in pieces: cut after the empty line that ends the last whole paragraph, else before the last sentence."""
     rest, enough = "", ENOUGH
     for text in texts:
         rest += text
         if len(rest) < enough:
             continue
-        cut = len(rest) if lines else max((match.start() for match in BLANK_LINE.finditer(rest)), default=0)
-        if not rest[:cut].strip():
+        cut = len(rest) if lines else max((match.end() for match in BLANK_LINE.finditer(rest)), default=0)
+        if not rest[:cut].strip() or not rest[cut:].strip():  # the whitespace may go on
             document = pipeline(rest, parts=["tokens"])
             cut = document.sentences[-1].start if len(document) > 1 else 0
         if cut:
@@ -72,3 +74,8 @@ def text_pieces(pipeline: Any, texts: Iterator[str], lines: bool) -> Iterator[st
             enough = 2 * len(rest)
     if rest.strip():
         yield rest
+
+
+def ends_paragraph(document: Document) -> bool:
+    """Whether an empty line comes after the last sentence."""
+    return BLANK_LINE.search(document.text, document.sentences[-1].end or 0) is not None

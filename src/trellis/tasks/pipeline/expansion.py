@@ -148,7 +148,7 @@ class Expander:
                 return None
             word = rule.word(lower)
             entry = self.entries.get(word)  # the word may be a multiword token itself: Hebrew "and" + "the house"
-            inner = (word,) if entry is None or entry.share < 1 else entry.words
+            inner = entry.words if entry is not None and entry.words and entry.share == 1 else (word,)
             words = _cased(form, (*rule.before, *inner, *rule.after))
         return list(words)
 

@@ -21,8 +21,10 @@ from trellis._support.arrays import Arrays, Ints, Longs, array_in
 from trellis._support.errors import ArgumentError, CorpusError, LearnerError
 from trellis._support.tensor_file import Tensors, parse_header, unpack_tensors
 from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.features.idle_strings import without_idle_strings
 from trellis.features.vocabulary_tensors import strings_of, strings_tensors
 from trellis.tasks.pipeline.edit_scripts import EditScript
+from trellis.tasks.tagging.chain_model import ChainModel
 from trellis.tasks.tagging.model import Tagger
 
 Word = tuple[str, str, str]  # form, part of speech, other tags
@@ -44,7 +46,7 @@ TEMPLATES = [
     "prefix(lower(form[0]), 2) & suffix(lower(form[0]), 2)",
 ]
 LONGEST = 3  # letters of an ending
-ENOUGH = 5  # forms with an ending
+ENOUGH = 20  # forms with an ending
 OTHERS = 10  # scripts tried if the best one does not fit the form
 MOST_KEYS = 1 << 62  # forms times parts of speech times other tags
 MOST_CACHED = 1 << 19  # words whose lemmas are remembered
@@ -180,15 +182,13 @@ class Lemmatizer:
             for known, asked in zip((self.forms, self.upos, self.tags), columns, strict=True)
         )
         out = np.full(len(words), -1, np.int32)
-        is_seen = (form >= 0) & (upos >= 0)
-        first = (form * len(self.upos) + upos) * len(self.tags)
-        begins, ends = np.searchsorted(self.keys, first), np.searchsorted(self.keys, first + len(self.tags))
-        for i in np.flatnonzero(is_seen & (begins < ends)).tolist():
-            begin, end = begins[i], ends[i]
-            at = int(np.searchsorted(self.keys[begin:end], first[i] + tags[i])) + begin
-            if tags[i] >= 0 and at < end and self.keys[at] == first[i] + tags[i]:
-                out[i] = self.scripts[at]
-            elif (self.scripts[begin:end] == self.scripts[begin]).all():
+        is_seen, first = (form >= 0) & (upos >= 0), (form * len(self.upos) + upos) * len(self.tags)
+        at = np.minimum(np.searchsorted(self.keys, first + tags), len(self.keys) - 1)
+        is_entry = is_seen & (tags >= 0) & (self.keys[at] == first + tags)
+        out[is_entry] = self.scripts[at[is_entry]]
+        for i in np.flatnonzero(is_seen & ~is_entry).tolist():
+            begin, end = np.searchsorted(self.keys, (first[i], first[i] + len(self.tags))).tolist()
+            if begin < end and (self.scripts[begin:end] == self.scripts[begin]).all():
                 out[i] = self.scripts[begin]
         return out
 
@@ -214,9 +214,9 @@ class Lemmatizer:
         """
         return {
             "tagger": np.frombuffer(self.tagger.to_bytes(), np.uint8),
-            **strings_tensors("forms", self.forms),
-            **strings_tensors("upos", self.upos),
-            **strings_tensors("tags", self.tags),
+            **strings_tensors("forms", self.forms, slots=False),
+            **strings_tensors("upos", self.upos, slots=False),
+            **strings_tensors("tags", self.tags, slots=False),
             "keys": self.keys,
             "scripts": self.scripts,
         }
@@ -264,9 +264,9 @@ class Lemmatizer:
         n = int(header["entries"])
         keys, scripts = array_in(tensors, "keys", np.int64, n), array_in(tensors, "scripts", np.int32, n)
         n_keys = len(forms) * len(upos) * len(tags)
-        if n_keys > MOST_KEYS or (n and not (keys[0] >= 0 and (keys[:-1] < keys[1:]).all() and keys[-1] < n_keys)):
+        if n < 1 or n_keys > MOST_KEYS or not (keys[0] >= 0 and (keys[:-1] < keys[1:]).all() and keys[-1] < n_keys):
             raise ValueError("damaged keys of the dictionary of lemmas")
-        if n and not 0 <= scripts.min() <= scripts.max() < len(tagger.labels):
+        if not 0 <= scripts.min() <= scripts.max() < len(tagger.labels):
             raise ValueError("a lemma with a script that is not a label")
         return cls(tagger, forms, upos, tags, keys, scripts)
 
@@ -304,14 +304,26 @@ def _train_tagger(lemmas: dict[Word, str], n_threads: int | None) -> tuple[Tagge
         target=TARGET,
         order=0,
         features=Features(TEMPLATES),
-        learner=CRF(solver="adagrad"),
+        learner=CRF(c1=0.1, c2=0.3, solver="adagrad"),  # L1: half as many weights
         search=Search(tag_dictionary=1, prune=False),
         sample_weight=weights,
         n_threads=n_threads,
     )
     number = {label: i for i, label in enumerate(tagger.labels)}
-    # The record has the weights of all words and the date; only the pipeline has a record.
-    return Tagger(replace(tagger.model, training={})), np.array([number[script] for script in scripts], np.int32)
+    return Tagger(_slim(tagger.model)), np.array([number[script] for script in scripts], np.int32)
+
+
+def _slim(model: ChainModel) -> ChainModel:
+    """The model without strings that have no weights, except endings, and without the record, which has a date."""
+    slim, tags = without_idle_strings(model.vocabulary), model.dictionary
+    first, endings = slim.columns[0], model.vocabulary.columns[0].values
+    assert tags is not None
+    values, numbers = first.values.united(endings)
+    view_ids = np.arange(len(values), dtype=np.int32)[:, None] + np.int32(2 * slim.plan.reach)
+    set_of = np.zeros(len(values), np.int32)
+    set_of[numbers] = tags.set_of
+    slim = replace(slim, columns=(replace(first, values=values, view_ids=view_ids), *slim.columns[1:]))
+    return replace(model, vocabulary=slim, dictionary=tags._replace(set_of=set_of), training={})
 
 
 def _dictionary(lemmas: dict[Word, str], scripts: Ints) -> tuple[Strings, Strings, Strings, Longs, Ints]:
