@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, NoReturn, Self
 
 from trellis._support.arguments import file_path, instance
+from trellis._support.compact import WEIGHT_TYPES, WeightType
 from trellis._support.errors import ArgumentError, ModelError
 from trellis._support.tensor_file import (
     Opened,
@@ -292,25 +293,34 @@ class Model:
         """Whether the objects that files cannot contain are equal."""
         return self._outside() == other._outside()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, compact: WeightType | None = None) -> None:
         """Write the model to one file, atomically.
 
         Parameters
         ----------
         path
             Name of the file.
+        compact
+            ``"float32"``, ``"float16"`` or ``"int8"``: a compressed file with weights of this type. It is several times
+            smaller, takes longer to load and cannot be mapped; only ``"float32"`` keeps all weights exactly (default:
+            not compressed).
         """
-        write_tensors(file_path("path", path), self.format, *self._stored())
+        write_tensors(file_path("path", path), self.format, *self._stored(), _compaction(compact))
 
-    def to_bytes(self) -> bytes:
+    def to_bytes(self, *, compact: WeightType | None = None) -> bytes:
         """Serialise the model: the content of the file that ``save`` writes.
+
+        Parameters
+        ----------
+        compact
+            As for ``save``.
 
         Returns
         -------
         bytes
             The bytes; ``from_bytes`` reads them.
         """
-        return pack_tensors(self.format, *self._stored())
+        return pack_tensors(self.format, *self._stored(), _compaction(compact))
 
     def _stored(self) -> tuple[Tensors, str]:
         tensors, header = self._content()
@@ -426,6 +436,12 @@ class Model:
         raise ArgumentError(f"a {TASKS[self.task].noun} has no {verb}: {answer} is for {', '.join(nouns)}")
 
 
+def _compaction(compact: Any) -> WeightType | None:
+    if compact is not None and compact not in WEIGHT_TYPES:
+        raise ArgumentError(f"compact must be one of {', '.join(map(repr, WEIGHT_TYPES))} or None, not {compact!r}")
+    return compact  # type: ignore[no-any-return]
+
+
 def load(path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = True, **needs: Any) -> Model:
     """Load a model of any task, or one of CRFsuite, CRF++, Wapiti or NLTK.
 
@@ -461,7 +477,7 @@ def load(path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = 
     >>> trellis.load(path).predict(["a", "dog"])
     ['D', 'N']
     """
-    if isinstance(path, str) and (path.startswith("builtin:") or not Path(path).exists()):
+    if isinstance(path, str) and (path.startswith("builtin:") or path.isidentifier()):
         from trellis.tasks.shelf import PREFIX, builtin_file, find
 
         path = builtin_file(path) if path.startswith(PREFIX) else find(path) or path

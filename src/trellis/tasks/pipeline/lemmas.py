@@ -19,7 +19,7 @@ from trellis import _core
 from trellis._support.arguments import is_text, items
 from trellis._support.arrays import Arrays, Ints, Longs, array_in
 from trellis._support.errors import ArgumentError, CorpusError, LearnerError
-from trellis._support.tensor_file import Tensors, parse_header, unpack_tensors
+from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.features.idle_strings import without_idle_strings
 from trellis.features.vocabulary_tensors import strings_of, strings_tensors
@@ -213,7 +213,7 @@ class Lemmatizer:
             Arrays by name.
         """
         return {
-            "tagger": np.frombuffer(self.tagger.to_bytes(), np.uint8),
+            **{f"tagger.{name}": array for name, array in self.tagger._content()[0].items()},
             **strings_tensors("forms", self.forms, slots=False),
             **strings_tensors("upos", self.upos, slots=False),
             **strings_tensors("tags", self.tags, slots=False),
@@ -224,7 +224,7 @@ class Lemmatizer:
     @property
     def header(self) -> dict[str, Any]:
         """Values that are not arrays, for files."""
-        return {"entries": len(self.keys)}
+        return {"entries": len(self.keys), "tagger": self.tagger._content()[1]}
 
     @classmethod
     def of(cls, tensors: Tensors, header: dict[str, Any]) -> Self:
@@ -247,8 +247,8 @@ class Lemmatizer:
         ModelError, ValueError, LookupError or TypeError
             If the content is damaged.
         """
-        opened = unpack_tensors(tensors["tagger"].tobytes(), "a lemmatizer").of(Tagger.format)
-        tagger = opened.made(lambda tensors, text: Tagger._from_content(tensors, parse_header(text)))
+        own = {name.removeprefix("tagger."): array for name, array in tensors.items() if name.startswith("tagger.")}
+        tagger = Tagger._from_content(own, header["tagger"])
         if (
             tagger.columns[0] != COLUMNS[0]
             or {*tagger.columns} != {*COLUMNS}

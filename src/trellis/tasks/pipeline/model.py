@@ -383,35 +383,42 @@ class Pipeline(Model):
 
     def _content(self) -> tuple[Tensors, dict[str, Any]]:
         tensors, headers = dict[str, Any](), dict[str, Any]()
-        models = {"tokenizer": self.parts.tokenizer, "parser": self.parts.parser}
+
+        def add(name: str, own: Tensors, header: Mapping[str, Any]) -> None:
+            headers[name] = header
+            tensors.update({f"{name}.{key}": array for key, array in own.items()})
+
+        models: dict[str, Any] = {"tokenizer": self.parts.tokenizer, "parser": self.parts.parser}
         models |= {f"tagger{i}": tagger for i, tagger in enumerate(self.parts.taggers)}
         for name, model in models.items():
             if model is not None:
-                tensors[name] = np.frombuffer(model.to_bytes(), np.uint8)
+                own, header = model._content()
+                add(name, own, {**header, "info": model.info, "training": model.training})
         for name, part in (("expander", self.parts.expander), ("lemmatizer", self.parts.lemmatizer)):
             if part is not None:
-                headers[name] = part.header
-                tensors |= {f"{name}.{key}": array for key, array in part.tensors().items()}
-        return tensors, {"parts": headers, "n_taggers": len(self.parts.taggers)}
+                add(name, part.tensors(), part.header)
+        return tensors, {"parts": headers}
 
     @classmethod
     def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
-        def model(kind: Any, name: str) -> Any:
-            return kind.from_bytes(tensors[name].tobytes()) if name in tensors else None
+        headers = header["parts"]
 
-        def part(kind: Any, name: str) -> Any:
-            if name not in header["parts"]:
+        def part(make: Any, name: str) -> Any:
+            if name not in headers:
                 return None
             own = {key.removeprefix(f"{name}."): array for key, array in tensors.items() if key.startswith(f"{name}.")}
-            return kind.of(own, header["parts"][name])
+            return make(own, headers[name])
 
-        taggers = tuple(Tagger.from_bytes(tensors[f"tagger{i}"].tobytes()) for i in range(int(header["n_taggers"])))
+        n_taggers = sum(name.startswith("tagger") for name in headers)
+        taggers = [part(Tagger._from_content, f"tagger{i}") for i in range(n_taggers)]
+        if None in taggers:
+            raise ValueError("a tagger is missing")
         parts = Parts(
-            model(Tagger, "tokenizer"),
-            part(Expander, "expander"),
-            taggers,
-            part(Lemmatizer, "lemmatizer"),
-            model(Parser, "parser"),
+            part(Tagger._from_content, "tokenizer"),
+            part(Expander.of, "expander"),
+            tuple(taggers),
+            part(Lemmatizer.of, "lemmatizer"),
+            part(Parser._from_content, "parser"),
         )
         check_parts(parts)
         return cls(parts, *notes_and_record(header))

@@ -73,8 +73,8 @@ def shelf(folder: str | None = None) -> Iterator[ShelfModel]:
 
 
 def find(name: str) -> Traversable | None:
-    """The file of the model of this name, None if there is none: a word without slash or ending."""
-    if not name or set(name) & {"/", os.sep, "."}:
+    """The file of the model of this name, None if there is none; a file of this name in the current folder goes first."""
+    if Path(name[:255]).exists():
         return None
     return next((model.file for model in shelf() if model.name == name), None)
 
