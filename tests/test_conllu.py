@@ -300,6 +300,7 @@ def test_predictions() -> None:
         assert (new[0][0].upos, new[0][0].feats, new[0][1].upos, new[0][1].feats) == ("X", "A=b", "Y", None)
         values = {(word.head, word.lemma, word.misc) for sentence in new for word in sentence}
         assert values == {(0, None, None), (0, "_", None)}  # _ is the lemma of the word _
+    assert document.with_columns({"upos+feats": [None, *tags[1:]]})[0][0].upos is None
     assert new[0].multiwords == document[0].multiwords
     assert new[0].empty_nodes == document[0].empty_nodes == [*new[0].empty_nodes]
     assert isinstance(new[0].empty_nodes[0], EmptyNode)
@@ -310,6 +311,11 @@ def test_predictions() -> None:
         ({"word": ["X"] * n}, "no column 'word'"),
         ({"upos": "X" * n}, "it has no list"),
         ({"head": ["x"] * n}, "column 'head' has the value 'x'"),
+        ({"head": [True] * n}, "column 'head' has the value True"),
+        ({"head": [-1] * n}, "column 'head' has the value -1"),
+        ({"upos+feats": 5}, "it has no list"),
+        ({"upos+feats": [5] * n}, "column 'upos\\+feats' has the value 5"),
+        ({"xpos": ["\ud800"] * n}, "column 'xpos' has the value"),
         ({"upos": [1] * n}, "column 'upos' has the value 1"),
         ({"form": [None] * n}, "column 'form' has the value None"),
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -10,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from trellis._support.arguments import instance, items, whole_number
+from trellis._support.arguments import instance, is_text, items, whole_number
 from trellis._support.arrays import starts_of
 from trellis._support.errors import ArgumentError
 from trellis.corpus.columns import CONLLU_NAMES
-from trellis.corpus.corpus import NOTHING, Column, Corpus, columns_named
+from trellis.corpus.corpus import JOINT, NOTHING, Column, Corpus, columns_named
 from trellis.corpus.document_sentence import DocumentSentence
 
 FIELDS = CONLLU_NAMES[1:]  # columns of a word; its id is its position
@@ -195,13 +196,15 @@ class Document:
             names = columns_named(name, FIELDS)
             if unknown := next((one for one in names if one not in FIELDS), None):
                 raise ArgumentError(f"words have no column {unknown!r}; they have {', '.join(FIELDS)}")
-            if len(names) == 2:
-                joint = column if isinstance(column, Column) else Column.of(list(map(str, column)))
-                parts: Sequence[Column | Sequence[str | int | None]] = joint.split()
-            else:
-                parts = (column,)
-            for one, part in zip(names, parts, strict=True):
-                new[one] = _values(one, part, n_words)
+            values = _values(name, column, n_words)
+            if len(names) == 1:
+                new[name] = values
+                continue
+            halves = [(value or "").partition(JOINT) for value in values]
+            new[names[0]], new[names[1]] = (
+                [one or None for one, _, _ in halves],
+                [other or None for _, _, other in halves],
+            )
         if "lemma" in new:
             forms = new.get("form") or [word.form for sentence in self.sentences for word in sentence.words]
             new["lemma"] = lemmas_beside(forms, new["lemma"])
@@ -253,16 +256,14 @@ def _values(name: str, column: Column | Sequence[str | int | None], n_words: int
     if values is None or len(values) != n_words:
         found = "no list" if values is None else f"{len(values):,} values"
         raise ArgumentError(f"column {name!r} must have one value per word; it has {found} for {n_words:,} words")
-    if name == "form":
-        kind: Any = str
-    else:
-        values = [None if value == NOTHING else value for value in values]
-        kind = (int, np.integer, type(None)) if name == "head" else (str, type(None))
     if name == "head":
         values = [int(v) if isinstance(v, np.integer) or (isinstance(v, str) and v.isdecimal()) else v for v in values]
     for value in values:
-        if not isinstance(value, kind):
-            raise ArgumentError(
-                f"column {name!r} has the value {value!r}; {'ids' if name == 'head' else 'strings'} only"
-            )
-    return values
+        if name == "head":
+            fits = value in (None, NOTHING) or (isinstance(value, int) and not isinstance(value, bool) and value >= 0)
+        else:
+            fits = (value is None and name != "form") or (isinstance(value, str) and is_text(value))
+        if not fits:
+            wanted = "ids and 0 only" if name == "head" else "strings only"
+            raise ArgumentError(f"column {name!r} has the value {reprlib.repr(value)}; {wanted}")
+    return values if name == "form" else [None if value == NOTHING else value for value in values]
