@@ -75,6 +75,8 @@ def test_a_script_that_does_not_fit() -> None:
     assert script.apply("talking") == "talk"
     assert script.apply("ing") is None
     assert script.apply("") is None
+    assert EditScript.between("l'", "le").apply("d'") == "de"
+    assert EditScript.between("l'", "le").apply("d") is None  # no letter would be kept
     assert EditScript("keep").apply("") is None
 
 

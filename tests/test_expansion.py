@@ -24,7 +24,7 @@ SPLITS = st.lists(
 FRENCH = [("du", ["de", "le"]), ("au", ["à", "le"]), ("aux", ["à", "les"]), ("DU", ["DE", "LE"])]
 ENGLISH = [(f"{word}{rest}", [word, rest]) for word in ("do", "is", "was", "would") for rest in ("n't", "'d")]
 SPANISH = [(f"{stem}ándo{rest}", [f"{stem}ando", rest]) for stem in ("d", "ech", "tir") for rest in ("le", "se")]
-SPANISH += [(f"{stem}r{rest}", [f"{stem}r", rest]) for stem in ("da", "echa", "abri", "ve") for rest in ("le", "se")]
+SPANISH += [(f"{stem}ar{rest}", [f"{stem}ar", rest]) for stem in "bcdfghjklmnpqrstvwxyz" for rest in ("le", "se")]
 
 
 @few

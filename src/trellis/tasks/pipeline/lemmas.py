@@ -298,7 +298,6 @@ def _train_tagger(lemmas: dict[Word, str], n_threads: int | None) -> tuple[Tagge
     rows = np.array([*range(len(words)), *(word for _, word in covering)])
     corpus = corpus.take(rows).with_column("ending", Column.of(endings))
     corpus = corpus.with_column(TARGET, Column.of([scripts[i] for i in rows.tolist()]))
-    weights = (np.arange(len(rows)) < len(words)).astype(float)
     tagger = train(
         corpus,
         target=TARGET,
@@ -306,7 +305,6 @@ def _train_tagger(lemmas: dict[Word, str], n_threads: int | None) -> tuple[Tagge
         features=Features(TEMPLATES),
         learner=CRF(c1=0.1, c2=0.3, solver="adagrad"),  # L1: half as many weights
         search=Search(tag_dictionary=1, prune=False),
-        sample_weight=weights,
         n_threads=n_threads,
     )
     number = {label: i for i, label in enumerate(tagger.labels)}
@@ -358,8 +356,8 @@ def _frequent_endings(words: Sequence[Word]) -> frozenset[str]:
 def _covering(known: frozenset[str], words: Sequence[Word], scripts: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Pairs of a known ending and a word with it, one for each script that shorter endings must allow.
 
-    A word counts for its longest known ending only. These pairs, which have no weight in training, add its script to
-    those that the tag dictionary has for its shorter ones, which other words fall back to.
+    A word is an example of its longest known ending only. These pairs are further examples, which add its script to
+    those that the tag dictionary has for its shorter endings, which other words fall back to.
     """
     seen = set[tuple[str, str]]()
     for i, (form, upos, _) in enumerate(words):
