@@ -186,13 +186,14 @@ def test_files(lemmatizer: Lemmatizer) -> None:
     assert predict(again, *words) == predict(lemmatizer, *words)
 
 
-def tagger_with(model: Lemmatizer, change: Callable[[Arrays, dict[str, Any]], None]) -> Arrays:
-    """The tensors of a lemmatizer whose tagger's file was changed."""
+def tagger_with(model: Lemmatizer, change: Callable[[Arrays, dict[str, Any]], None]) -> tuple[Arrays, dict[str, Any]]:
+    """The tensors and the header of a lemmatizer whose tagger was changed."""
     tensors, header = model.tagger._content()
-    content, more = dict(tensors), {**header, "training": {}}
+    content, more = dict(tensors), json.loads(json.dumps(header))
     change(content, more)
-    data = pack_tensors(model.tagger.format, content, json.dumps(more))
-    return {**model.tensors(), "tagger": np.frombuffer(data, np.uint8)}
+    others = {name: array for name, array in model.tensors().items() if not name.startswith("tagger.")}
+    own = {f"tagger.{name}": array for name, array in content.items()}
+    return {**others, **own}, {**model.header, "tagger": more}
 
 
 def renamed(name: str, value: Any) -> Callable[[Arrays, dict[str, Any]], None]:
@@ -203,7 +204,7 @@ def test_damaged_taggers_are_rejected(lemmatizer: Lemmatizer) -> None:
     labels = list(lemmatizer.tagger.labels)
     for labels_now in ([*labels[:-1], "walk"], [*labels[:-1], "[3]"], [*labels[:-1], '["lower",[0],[]]'], labels[:-1]):
         with pytest.raises(ModelError):
-            opened(tagger_with(lemmatizer, renamed("labels", labels_now)), lemmatizer.header)
+            opened(*tagger_with(lemmatizer, renamed("labels", labels_now)))
 
     def without_dictionary(tensors: Arrays, header: dict[str, Any]) -> None:
         for part in ("set_of", "starts", "labels"):
@@ -216,18 +217,18 @@ def test_damaged_taggers_are_rejected(lemmatizer: Lemmatizer) -> None:
 
     for change in (without_dictionary, other_column):
         with pytest.raises(ModelError, match="not a classifier of edit scripts"):
-            opened(tagger_with(lemmatizer, change), lemmatizer.header)
+            opened(*tagger_with(lemmatizer, change))
 
 
 def test_damaged_files_are_rejected(lemmatizer: Lemmatizer) -> None:
     tensors, header = lemmatizer.tensors(), lemmatizer.header
     keys, n = tensors["keys"], len(tensors["keys"])
     high = np.array([*keys[:-1], 2**62], np.int64)
-    changes: list[Arrays] = [{name: array[:-1]} for name, array in tensors.items()]
+    own = [name for name in tensors if not name.startswith("tagger.")]
+    changes: list[Arrays] = [{name: tensors[name][:-1]} for name in own]
     changes += [{"keys": keys[::-1].copy()}, {"keys": keys - 1}, {"keys": high}, {"keys": np.zeros(n, np.int64)}]
     changes += [{"keys": keys.astype(np.int32)}, {"keys": keys.reshape(1, n)}, {"scripts": keys}]
     changes += [{"scripts": np.full(n, value, np.int32)} for value in (-1, len(lemmatizer.tagger.labels))]
-    changes += [{"tagger": np.frombuffer(contents(lemmatizer), np.uint8)}, {"tagger": np.empty(0, np.uint8)}]
     for name in ("forms", "upos", "tags"):
         starts = tensors[f"{name}.starts"]
         changes += [{f"{name}.starts": starts + 1}, {f"{name}.starts": starts[::-1].copy()}]
@@ -235,15 +236,16 @@ def test_damaged_files_are_rejected(lemmatizer: Lemmatizer) -> None:
     for change in changes:
         with pytest.raises(ModelError):
             opened({**tensors, **change}, header)
-    for name in tensors:
+    for name in own:
         with pytest.raises(ModelError):
             opened({key: array for key, array in tensors.items() if key != name}, header)
-    headers: list[Any] = [{}, {"entries": n - 1}, {"entries": "x"}, {"entries": None}, {"entries": 10**30}, [], 3]
+    entries: list[Any] = [n - 1, "x", None, 10**30]
+    headers: list[Any] = [{}, *({**header, "entries": bad} for bad in entries), [], 3]
     for bad in headers:
         with pytest.raises(ModelError):
             opened(tensors, bad)
     with pytest.raises(ModelError, match="keys of the dictionary"):
-        opened({**tensors, "keys": keys[:0], "scripts": tensors["scripts"][:0]}, {"entries": 0})
+        opened({**tensors, "keys": keys[:0], "scripts": tensors["scripts"][:0]}, {**header, "entries": 0})
 
 
 def test_too_many_keys_are_rejected(lemmatizer: Lemmatizer, monkeypatch: pytest.MonkeyPatch) -> None:
