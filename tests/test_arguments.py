@@ -104,9 +104,11 @@ TAGGER = trellis.train(DATA, target="label", features=["word[0]"], learner=LEARN
 SENTENCE = SENTENCES[1]
 # What has methods that take arguments and is no array. Columns, observations and posteriors are indexed as arrays are.
 GRAPH = trellis.Hypergraph(heads=[1, 1], tails=[0, 0])
+DOCUMENT = trellis.Document("a", [trellis.DocumentSentence([trellis.Word("a")])])
 OBJECTS: dict[str, Any] = {
     "Tagger": TAGGER,
     "Corpus": CORPUS,
+    "Document": DOCUMENT,
     "Explanation": TAGGER.explain(SENTENCE),
     "Hypergraph": GRAPH,
     "Hypergraphs": trellis.Hypergraphs([GRAPH]),
@@ -162,6 +164,9 @@ RIGHT: dict[str, dict[str, Any]] = {
     "Corpus.take": {"indices": [0]},
     "Corpus.split": {"fraction": 0.5},
     "Corpus.folds": {"k": 2},
+    "compare_documents": {"gold": DOCUMENT, "predicted": DOCUMENT},
+    "Document.from_conllu": {"text_or_path": ""},
+    "Document.with_columns": {"columns": {"upos": ["X"]}},
     "Hypergraph": {"heads": [1, 1], "tails": [0, 0]},
     "Hypergraph.tails_of": {"edge": 0},
     **{

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import trellis
+from trellis import Document, DocumentSentence, Word
 from trellis.corpus.brackets import parse_trees
 from trellis.evaluation.attachment import attachment
 from trellis.evaluation.brackets import evaluate_trees
@@ -22,6 +24,11 @@ SPANS = [["B-NP", "I-NP", "O"], ["B-VP"]], [["B-NP", "O", "O"], ["B-VP"]]
 TAGS = [["D", "N", "V"], ["N"]], [["D", "N", "N"], ["N"]]
 ARCS = [([2, 0, 2], ["det", "root", "punct"])], [([2, 0, 1], ["det", "root", "punct"])]
 TREES = "(S (NP (DT the) (NN dog)) (VP (VB saw)))", "(S (NP (DT the)) (VP (NN dog) (VB saw)))"
+WORDS = [Word("a", upos="DET", head=2, deprel="det"), Word("cat", upos="NOUN", head=0, deprel="root")]
+DOCUMENTS = (
+    Document("", [DocumentSentence(WORDS)]),
+    Document("", [DocumentSentence([replace(WORDS[0], head=0), WORDS[1]])]),
+)
 REPORTS: dict[str, tuple[trellis.Report, str, float]] = {
     "spans": (evaluate(*SPANS), "F1", 1 / 2),
     "tags": (evaluate(*TAGS), "accuracy", 3 / 4),
@@ -31,6 +38,7 @@ REPORTS: dict[str, tuple[trellis.Report, str, float]] = {
     "brackets": (evaluate_trees(*(parse_trees(text) for text in TREES)), "F1", 1 / 3),
     "words": (compare_words([["ab", "c", "d"]], [["a", "b", "c", "d"]], {"c"}), "F1", 4 / 7),
     "reranking": (RerankingReport.of(evaluate(*SPANS), evaluate(*SPANS), evaluate(SPANS[0], SPANS[0])), "F1", 1 / 2),
+    "pipeline": (trellis.compare_documents(*DOCUMENTS), "LAS", 1 / 2),
     "structured": (StructuredReport(4, 3, 2.0), "accuracy", 3 / 4),
     "error analysis": (error_analysis(*TAGS), "macro F1", (1 + 4 / 5 + 0) / 3),
 }

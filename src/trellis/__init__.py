@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from trellis.corpus.corpus import BagColumn as BagColumn
     from trellis.corpus.corpus import Column as Column
     from trellis.corpus.corpus import Corpus as Corpus
+    from trellis.corpus.document import Document as Document
+    from trellis.corpus.document_sentence import DocumentSentence as DocumentSentence
+    from trellis.corpus.document_sentence import EmptyNode as EmptyNode
+    from trellis.corpus.document_sentence import MultiwordToken as MultiwordToken
+    from trellis.corpus.document_sentence import Word as Word
     from trellis.corpus.read import read as read
     from trellis.corpus.schemes import Span as Span
     from trellis.corpus.stream import CorpusStream as CorpusStream
@@ -49,6 +54,9 @@ if TYPE_CHECKING:
     from trellis.evaluation.error_analysis import Confusion as Confusion
     from trellis.evaluation.error_analysis import ErrorAnalysis as ErrorAnalysis
     from trellis.evaluation.error_analysis import PartialScore as PartialScore
+    from trellis.evaluation.pipeline import AlignedScore as AlignedScore
+    from trellis.evaluation.pipeline import PipelineReport as PipelineReport
+    from trellis.evaluation.pipeline import compare_documents as compare_documents
     from trellis.evaluation.reliability import Bin as Bin
     from trellis.evaluation.reliability import Calibration as Calibration
     from trellis.evaluation.reliability import Reliability as Reliability
@@ -84,6 +92,7 @@ if TYPE_CHECKING:
     from trellis.tasks.model import load as load
     from trellis.tasks.parsing.model import Parser as Parser
     from trellis.tasks.parsing.tree import DependencyTree as DependencyTree
+    from trellis.tasks.pipeline.model import Pipeline as Pipeline
     from trellis.tasks.reranking.lists import Candidate as Candidate
     from trellis.tasks.reranking.lists import KBestList as KBestList
     from trellis.tasks.reranking.lists import Segment as Segment

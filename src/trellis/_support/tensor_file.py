@@ -21,6 +21,7 @@ import numpy.typing as npt
 import trellis
 from trellis import _core
 from trellis._support.arrays import Arrays
+from trellis._support.compact import WeightType, compact, expanded
 from trellis._support.errors import ModelError, TemplateError, UnknownFunctionError, file_reason
 from trellis._support.replacing import replacing
 
@@ -39,9 +40,11 @@ _DAMAGE = LookupError, ValueError, TypeError, AttributeError, ArithmeticError, R
 _MAX_REASON = 200  # maximum length of file content in a message
 
 
-def write_tensors(path: str | os.PathLike[str], format: str, tensors: Tensors, text: str) -> None:
-    """Write arrays and a text to a file, atomically."""
-    parts = _parts(format, tensors, text)
+def write_tensors(
+    path: str | os.PathLike[str], format: str, tensors: Tensors, text: str, weights: WeightType | None = None
+) -> None:
+    """Write arrays and a text to a file, atomically; ``weights``: compact, with weights of this type."""
+    parts = _parts(format, tensors, text, weights)
 
     def failed(reason: str) -> ModelError:
         return ModelError(f"cannot write {os.fspath(path)}: {reason}")
@@ -50,9 +53,9 @@ def write_tensors(path: str | os.PathLike[str], format: str, tensors: Tensors, t
         file.writelines(parts)
 
 
-def pack_tensors(format: str, tensors: Tensors, text: str) -> bytes:
+def pack_tensors(format: str, tensors: Tensors, text: str, weights: WeightType | None = None) -> bytes:
     """The bytes that ``write_tensors`` writes."""
-    return b"".join(_parts(format, tensors, text))
+    return b"".join(_parts(format, tensors, text, weights))
 
 
 def unpack_tensors(data: bytes, kind: str) -> Opened:
@@ -61,9 +64,15 @@ def unpack_tensors(data: bytes, kind: str) -> Opened:
         return Opened(Path("bytes"), kind, *_split(bytes(data), Path("bytes"), kind))  # mutable buffers are copied
 
 
-def _parts(format: str, tensors: Tensors, text: str) -> Iterator[bytes]:
+def _parts(format: str, tensors: Tensors, text: str, weights: WeightType | None) -> Iterator[bytes]:
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    return safetensors_parts(arrays, {"format": format, "digest": digest(text, arrays), "text": text})
+    if weights is None:
+        return safetensors_parts(arrays, {"format": format, "digest": digest(text, arrays), "text": text})
+    arrays, recipes = compact(arrays, weights)
+    how = json.dumps(recipes)
+    return safetensors_parts(
+        arrays, {"format": format, "digest": digest(text + how, arrays), "text": text, "compact": how}
+    )
 
 
 def read_tensors(path: str | os.PathLike[str], kind: str, *, copy: bool = True) -> Opened:
@@ -94,6 +103,7 @@ class Opened:
     def __init__(self, path: Path, kind: str, tensors: Tensors, header: Mapping[str, str]) -> None:
         self.path, self.what, self.tensors, self.text = path, kind, tensors, header["text"]
         self.format, self._digest = str(header.get("format")), str(header["digest"])
+        self._recipes = str(header.get("compact", ""))  # of compact arrays, in JSON
 
     def rejection(self) -> str:
         """Why a file of an unknown format is not opened."""
@@ -108,10 +118,11 @@ class Opened:
     def made(self, make: Callable[[Tensors, str], T]) -> T:
         """Apply ``make`` to arrays and text; ModelError if they are damaged."""
         with rejecting_damage(self.path, self.what):
-            if self._digest != digest(self.text, self.tensors):
+            if self._digest != digest(self.text + self._recipes, self.tensors):
                 reason = "the content does not match its digest; copy or create the file again"
                 raise ModelError(f"{self.path}: damaged: {reason}")
-            return make(self.tensors, self.text)
+            tensors = expanded(self.tensors, json.loads(self._recipes)) if self._recipes else self.tensors
+            return make(tensors, self.text)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 
 from trellis import _core
 from trellis._support.arguments import items
+from trellis._support.arrays import Longs
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus, Extras, Strings, columns_named
 from trellis.corpus.files import NOT_UTF8
@@ -84,6 +85,11 @@ def parse_names(columns: str | Sequence[str] | None) -> tuple[str, ...] | None:
 
 def parse_text(text: bytes, source: str, layout: Layout, *, first_line: int = 1) -> Corpus:
     """The corpus in the bytes of a file; lines are counted from first_line. It may have no tokens."""
+    return parse_rows(text, source, layout, first_line=first_line)[0]
+
+
+def parse_rows(text: bytes, source: str, layout: Layout, *, first_line: int = 1) -> tuple[Corpus, Longs]:
+    """The corpus, and where its extras are in the bytes: [n_extras, 2] begin and end."""
 
     def parse(n_columns: int) -> Any:
         return _core.parse_columns(text, layout.rules(first_line, n_columns))
@@ -97,10 +103,11 @@ def parse_text(text: bytes, source: str, layout: Layout, *, first_line: int = 1)
     names = layout.names or (layout.naming(len(coded), source) if coded else ())
     columns = {name: Column(codes, Strings(data, ends)) for name, (codes, data, ends) in zip(names, coded, strict=True)}
     extras = None
-    if len(asides := facts["asides"].reshape(-1, 4)):  # lines that are not tokens
+    asides = facts["asides"].reshape(-1, 4)
+    if len(asides):  # lines that are not tokens
         comments = [text[a:b].decode() for a, b in asides[:, 2:].tolist()]
         extras = Extras(asides[:, 0].copy(), asides[:, 1].copy(), comments)
-    return Corpus(columns, facts["starts"], source, facts["lines"], extras)
+    return Corpus(columns, facts["starts"], source, facts["lines"], extras), asides[:, 2:]
 
 
 def append_labels(text: bytes, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:

@@ -66,6 +66,8 @@ class Event:
         Whether the score on the held-out data is the best so far.
     unit
         What ``tokens``, ``mistakes`` and ``violations`` count.
+    part
+        Part of a pipeline that is trained.
     """
 
     epoch: int
@@ -86,6 +88,7 @@ class Event:
     label: str | None = None
     best: bool = False
     unit: str = "tokens"
+    part: str | None = None
 
     def to_dict(self) -> dict[str, object]:
         """Convert to plain data, without the duration: equal trainings have equal histories.
@@ -119,7 +122,7 @@ class Event:
             parts.append(f"dev {100 * self.dev_score:.2f}" + (" (best)" if self.best else ""))
         if self.seconds is not None:
             parts.append(f"{self.seconds:.2f} s")
-        return ", ".join(parts)
+        return (f"{self.part}: " if self.part else "") + ", ".join(parts)
 
 
 Observer = Callable[[Event], None]

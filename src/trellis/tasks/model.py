@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, NoReturn, Self
 
 from trellis._support.arguments import file_path, instance
+from trellis._support.compact import WEIGHT_TYPES, WeightType
 from trellis._support.errors import ArgumentError, ModelError
 from trellis._support.tensor_file import (
     Opened,
@@ -47,6 +48,7 @@ TASKS = {
     "trees": Task("constituency parser", "trellis.tasks.trees", "TreeParser"),
     "words": Task("word segmenter", "trellis.tasks.words", "Segmenter"),
     "rerank": Task("reranker", "trellis.tasks.reranking", "Reranker"),
+    "pipeline": Task("pipeline", "trellis.tasks.pipeline", "Pipeline"),
     "structured": Task("structured model", "trellis.tasks.structured", "StructuredModel"),
 }
 # Format identifiers in files.
@@ -56,6 +58,7 @@ FORMATS = {
     "trellis-tree-parser-1": "trees",
     "trellis-segmenter-1": "words",
     "trellis-reranker-1": "rerank",
+    "trellis-pipeline-1": "pipeline",
     "trellis structured model 1": "structured",
 }
 # Reads and writes models of other tools. It belongs to a higher layer, so it is imported by name on demand.
@@ -290,25 +293,34 @@ class Model:
         """Whether the objects that files cannot contain are equal."""
         return self._outside() == other._outside()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, compact: WeightType | None = None) -> None:
         """Write the model to one file, atomically.
 
         Parameters
         ----------
         path
             Name of the file.
+        compact
+            ``"float32"``, ``"float16"`` or ``"int8"``: a compressed file with weights of this type. It is several times
+            smaller, takes longer to load and cannot be mapped; only ``"float32"`` keeps all weights exactly (default:
+            not compressed).
         """
-        write_tensors(file_path("path", path), self.format, *self._stored())
+        write_tensors(file_path("path", path), self.format, *self._stored(), _compaction(compact))
 
-    def to_bytes(self) -> bytes:
+    def to_bytes(self, *, compact: WeightType | None = None) -> bytes:
         """Serialise the model: the content of the file that ``save`` writes.
+
+        Parameters
+        ----------
+        compact
+            As for ``save``.
 
         Returns
         -------
         bytes
             The bytes; ``from_bytes`` reads them.
         """
-        return pack_tensors(self.format, *self._stored())
+        return pack_tensors(self.format, *self._stored(), _compaction(compact))
 
     def _stored(self) -> tuple[Tensors, str]:
         tensors, header = self._content()
@@ -424,14 +436,20 @@ class Model:
         raise ArgumentError(f"a {TASKS[self.task].noun} has no {verb}: {answer} is for {', '.join(nouns)}")
 
 
+def _compaction(compact: Any) -> WeightType | None:
+    if compact is not None and compact not in WEIGHT_TYPES:
+        raise ArgumentError(f"compact must be one of {', '.join(map(repr, WEIGHT_TYPES))} or None, not {compact!r}")
+    return compact  # type: ignore[no-any-return]
+
+
 def load(path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = True, **needs: Any) -> Model:
     """Load a model of any task, or one of CRFsuite, CRF++, Wapiti or NLTK.
 
     Parameters
     ----------
     path
-        File name, file opened in binary mode, name of an included model (``builtin:truecase``), or a resource of a
-        package (``importlib.resources.files(package) / "model.trellis"``).
+        File name; name of a bundled model (``builtin:english``), or of one in a folder of ``TRELLIS_MODELS`` or in an
+        installed package (``fr``); file opened in binary mode, or resource of a package.
     copy
         Whether to copy the file into memory (default). False maps it, so that processes share its memory; then replace
         the file only by ``mv`` or ``save``: overwriting it in place (``cp``) ends the process.
@@ -442,7 +460,7 @@ def load(path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = 
     Returns
     -------
     Model
-        A `Tagger`, `Parser`, `TreeParser`, `Segmenter`, `Reranker` or `StructuredModel`.
+        A `Tagger`, `Parser`, `TreeParser`, `Segmenter`, `Reranker`, `Pipeline` or `StructuredModel`.
 
     Raises
     ------
@@ -459,10 +477,10 @@ def load(path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = 
     >>> trellis.load(path).predict(["a", "dog"])
     ['D', 'N']
     """
-    if isinstance(path, str) and path.startswith("builtin:"):
-        from trellis.tasks.tagging.builtin import builtin_file
+    if isinstance(path, str) and (path.startswith("builtin:") or path.isidentifier()):
+        from trellis.tasks.shelf import PREFIX, builtin_file, find
 
-        path = builtin_file(path)
+        path = builtin_file(path) if path.startswith(PREFIX) else find(path) or path
     if not isinstance(path, (str, os.PathLike)):
         return _from_bytes(_bytes_of(path), needs)
     if not os.fspath(path):

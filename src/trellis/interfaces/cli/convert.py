@@ -1,16 +1,18 @@
-"""Convert a model of another tool to a trellis model, or a trellis tagger to a CRFsuite model.
+"""Convert a model of another tool to a trellis model, a trellis tagger to a CRFsuite model, or a model to a smaller file.
 
 The type of the input is detected from its content: trellis, CRFsuite, CRF++, Wapiti or NLTK. The output is a CRFsuite
 model if its name ends in .crfsuite, else a trellis model.
 
 example:
   trellis convert -m old.crfsuite --output new.trellis
+  trellis convert -m en.trellis --compact int8 --output en-small.trellis
 """
 
 from __future__ import annotations
 
 from argparse import Namespace
 
+from trellis._support.compact import WEIGHT_TYPES
 from trellis._support.errors import ArgumentError
 from trellis.corpus.files import extension
 from trellis.interfaces.cli.files import open_model
@@ -23,6 +25,8 @@ def describe(parser: Parser) -> None:
     """The options."""
     parser.take()
     parser.share("output", required=True, help="model file to write")
+    compact = "compressed file with weights of this type: float32, float16 or int8 (default: not compressed)"
+    parser.add_argument("--compact", choices=WEIGHT_TYPES, metavar="TYPE", help=compact)
     parser.share("quiet")
 
 
@@ -33,5 +37,5 @@ def command(options: Namespace) -> None:
         raise ArgumentError(
             f"{options.output}: the CRFsuite format is for taggers; {options.model} is a {TASKS[model.task].noun}"
         )
-    model.save(options.output)
+    model.save(options.output, compact=options.compact)
     say(f"wrote {options.output}: {model}", options.quiet)

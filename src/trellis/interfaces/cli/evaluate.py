@@ -53,8 +53,8 @@ def describe(parser: Parser) -> None:
     parser.take(*FILES, required=False)
     add("--gold", metavar="FILE", help="file with gold outputs, for --predicted")
     add("--predicted", metavar="FILE", help="file with predicted outputs of the same sentences, instead of --model")
-    tasks = "task of --predicted: tag, parse, trees or words (default: trees for bracketed files, else tag)"
-    add("--task", choices=("tag", "parse", "trees", "words"), metavar="TASK", help=tasks)
+    tasks = "task of --predicted: tag, parse, trees, words or pipeline (default: trees for bracketed files, else tag)"
+    add("--task", choices=("tag", "parse", "trees", "words", "pipeline"), metavar="TASK", help=tasks)
     parser.share("target", tasks=("tag", "rerank"))
     parser.share("label-parts")
     calibration = "calibration of a tagger's probabilities: ECE and reliability diagram"
@@ -65,6 +65,8 @@ def describe(parser: Parser) -> None:
     parser.share("decode", "scheme", "tagger")
     subtypes = "dependency parsers: ignore subtypes of relations (nsubj:pass counts as nsubj)"
     add("--no-subtypes", action="store_true", tasks=("parse",), help=subtypes)
+    gold_tokens = "pipelines: predict from the sentences and words of the file, not from its text"
+    add("--gold-tokens", action="store_true", tasks=("pipeline",), help=gold_tokens)
     parser.share("no-tags")
     longest = "constituency parsers: evaluate only sentences of at most N words"
     add("--longest", type=at_least(1), tasks=("trees",), metavar="N", help=longest)
@@ -87,6 +89,9 @@ def _of_model(options: Namespace) -> Parts:
     if options.source is None or options.gold or options.predicted or options.task:
         raise ArgumentError(EITHER)
     model, settings = open_model(options), {"n_threads": options.threads}
+    if model.task == "pipeline":
+        reject_file_options(options, f"{options.source}: pipelines are evaluated on CoNLL-U")
+        return {"report": model.evaluate(options.source, gold_tokens=options.gold_tokens, **settings)}
     corpus = gold_data(model, options, options.source)
     if model.task == "words":
         return {"report": model.evaluate(corpus, **settings)}
@@ -119,13 +124,19 @@ def _of_files(options: Namespace) -> Parts:
     """The figures of one file by another."""
     if options.gold is None or options.predicted is None or options.source is not None:
         raise ArgumentError(EITHER)
-    for name in ("calibration", "scheme", "decode", "tagger", "no_tags", "lenient", "threads"):
+    for name in ("calibration", "scheme", "decode", "tagger", "no_tags", "gold_tokens", "lenient", "threads"):
         if getattr(options, name):
             raise ArgumentError(f"--{name.replace('_', '-')} requires --model")
     task = options.task or ("trees" if extension(options.gold) in BRACKETS else "tag")
     check_task(options, task)
     if task in ("tag", "parse"):
         return _columns(options) if task == "tag" else _attachment(options)
+    if task == "pipeline":
+        from trellis.corpus.document import Document
+        from trellis.evaluation.pipeline import compare_documents
+
+        reject_file_options(options, "documents are CoNLL-U")
+        return {"report": compare_documents(*map(Document.from_conllu, (options.gold, options.predicted)))}
     from trellis.evaluation.brackets import evaluate_trees
     from trellis.evaluation.words import compare_words
 

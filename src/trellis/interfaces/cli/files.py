@@ -6,7 +6,7 @@ import json
 from argparse import Namespace
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Corpus
@@ -71,8 +71,16 @@ def _metadata(path: str) -> dict[str, str]:
     """The strings of a model file's header; empty for other files (loading reports the error)."""
     try:
         with Path(path).open("rb") as file:
-            size = int.from_bytes(file.read(8), "little")
-            return dict(json.loads(file.read(size))["__metadata__"]) if size <= LARGEST_HEADER else {}
+            return metadata_of(file)
+    except OSError:
+        return {}
+
+
+def metadata_of(file: IO[bytes]) -> dict[str, str]:
+    """The same of an open file."""
+    try:
+        size = int.from_bytes(file.read(8), "little")
+        return dict(json.loads(file.read(size))["__metadata__"]) if size <= LARGEST_HEADER else {}
     except (OSError, ValueError, LookupError, TypeError):
         return {}
 
@@ -132,6 +140,14 @@ def training_data(
     options: Namespace, task: str, paths: list[str], dev: str | None
 ) -> tuple[Any, Any, dict[str, Any] | None]:
     """Training data, dev data, and for a corpus the columns and shape of its file; reports the size."""
+    if task == "pipeline":
+        from trellis.corpus.document import Document
+
+        documents = [Document.from_conllu(path) for path in paths]
+        n_words = sum(len(sentence) for document in documents for sentence in document)
+        names = ", ".join(map(message_name, paths))
+        say(f"{sum(map(len, documents)):,} sentences, {n_words:,} words from {names}", options.quiet)
+        return documents, None if dev is None else Document.from_conllu(dev), None
     sizes = {"trees": ("trees", lambda tree: len(tree.words)), "words": ("lines", len)}
     if task in sizes:
         noun, size = sizes[task]

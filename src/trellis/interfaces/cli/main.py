@@ -34,6 +34,7 @@ COMMANDS = {
     "serve": "Serve models over HTTP.",
     "studio": "Inspect models and annotate sentences in a browser.",
     "clusters": "Cluster the words of unlabelled text (Brown clustering).",
+    "models": "List the models that are found by name.",
     "learners": "List the learners with their parameters.",
     "features": "List feature presets, or the templates of one.",
     "completion": "Print a completion script for a shell.",

@@ -14,7 +14,7 @@ from trellis.interfaces.cli.outputs import check_outputs
 # argparse searches for translations, which takes longer than parsing; there are none.
 vars(argparse)["_"] = str
 
-FILES = ("tag", "parse", "trees", "words", "rerank")  # tasks with data in files
+FILES = ("tag", "parse", "trees", "words", "rerank", "pipeline")  # tasks with data in files
 INPUTS: tuple[str, ...] = ("source", "corpus", "model", "gold", "predicted", "dev", "features", "init", "tagger")
 OUTPUTS: tuple[str, ...] = ("output", "plot", "checkpoint", "errors", "differences")
 VERBS = ("must ", "needs ", "has ", "cannot ", "requires ")  # text after an argument in messages of the library

@@ -261,7 +261,7 @@ def text_pieces(options: Namespace, *, whole: bool = False) -> Iterator[TextPiec
     by_line = options.lines or options.words
     split = _words if options.words else partial(tokenize, lines=by_line)
     rest, base, enough = "", 0, 0
-    for text in text_lines(options.source) if by_line and not whole else _decoded(options.source):
+    for text in text_lines(options.source) if by_line and not whole else decoded(options.source):
         rest += text
         if text and (whole or (not by_line and len(rest) < enough)):
             continue  # no sentence end so far: do not search again after every few characters
@@ -281,7 +281,7 @@ def text_pieces(options: Namespace, *, whole: bool = False) -> Iterator[TextPiec
 def text_lines(path: str, lenient: bool | None = None) -> Iterator[str]:
     """A text in pieces of whole lines; ``lenient``: bytes that are not UTF-8 are surrogates (None: no such option)."""
     rest = ""
-    for text in _decoded(path, lenient):
+    for text in decoded(path, lenient):
         head, newline, rest = (rest + text).rpartition("\n")
         if newline:
             yield head + newline
@@ -306,7 +306,7 @@ def _words(text: str) -> list[list[Token]]:
     return sentences
 
 
-def _decoded(path: str, lenient: bool | None = None) -> Iterator[str]:
+def decoded(path: str, lenient: bool | None = None) -> Iterator[str]:
     """The text of a file in pieces, and an empty one at its end."""
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape" if lenient else "strict")
     line, block = 1, b" "

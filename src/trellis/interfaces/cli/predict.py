@@ -34,14 +34,15 @@ from trellis.interfaces.cli.files import file_shape, open_model, reject_file_opt
 from trellis.interfaces.cli.options import FILES, Parser, at_least
 from trellis.interfaces.cli.outputs import check_outputs, standard_output, writing
 from trellis.interfaces.cli.pieces import Files, json_lines, output_shape, send, text_lines
+from trellis.interfaces.cli.pipelines import annotate
 from trellis.interfaces.cli.progress import count_tokens, say
 from trellis.interfaces.cli.tag_outputs import check_layout, tag_records, write_labels
 from trellis.interfaces.cluster.tagging import mapped
-from trellis.tasks.tagging.builtin import MODELS, PREFIX
+from trellis.tasks.shelf import MODELS, PREFIX
 
-DEFAULT = "builtin:truecase"
+DEFAULT = "builtin:english"
 TREE = "tree"  # the column of constituency trees in tables
-WITH_WORDS = ("tag", "rerank", "parse", "trees")  # tasks of raw text
+WITH_WORDS = ("tag", "rerank", "parse", "trees", "pipeline")  # tasks of raw text
 _INNER_SPACE = re.compile(r"\S[^\S\n]+\S")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
@@ -64,6 +65,14 @@ def describe(parser: Parser) -> None:
     add("--text", action="store_true", tasks=WITH_WORDS, help="raw text, split into sentences and words")
     add("--lines", action="store_true", tasks=WITH_WORDS, help="raw text, one sentence per line")
     add("--words", action="store_true", tasks=WITH_WORDS, help="one sentence per line, tokens separated by spaces")
+    parts = "parts to run: some of tokens, tags, lemmas, trees (default: all; of CoNLL-U its own sentences and words)"
+    add(
+        "--parts",
+        type=lambda names: names.split(","),
+        tasks=("pipeline",),
+        metavar="PART[,PART]",
+        help=parts,
+    )
     inline = "with --text: write one sentence per line, with inline labels"
     add("--inline", action="store_true", tasks=("tag",), help=inline)
     add(
@@ -99,10 +108,15 @@ def command(options: Namespace) -> None:
     read = [path for path in (options.source, options.model, options.tagger) if path is not None]
     check_outputs({} if options.output is None else {"output": options.output}, read)
     model = open_model(options)
+    if model.task == "pipeline" and options.kbest is not None:
+        raise ArgumentError("--kbest has no effect for a pipeline; omit it")
     # No progress if results are shown on the same terminal.
     progress = not options.quiet and (options.output is not None or not standard_output().isatty())
     with count_tokens(progress) as count:
-        predict(model, options, files_of(model, options, count))
+        if model.task == "pipeline":
+            annotate(model, options, count)
+        else:
+            predict(model, options, files_of(model, options, count))
 
 
 def check_options(options: Namespace) -> None:

@@ -17,7 +17,11 @@ from trellis.learning.learner import Learner
 from trellis.learning.options import Option, TrainingOptions, flat_options_of, grouped
 from trellis.tasks.model import TASKS, load
 
-TABLES = {"tag": "Tagging", "parse": "Parsing", "trees": "Tree", "words": "Words", "rerank": "Reranking"}
+TABLES = {
+    **{"tag": "Tagging", "parse": "Parsing", "trees": "Tree", "words": "Words", "rerank": "Reranking"},
+    "pipeline": "Pipeline",
+}
+
 OF_LEARNER = ("epochs", "average", "shuffle", "seed")
 WORDS = {"true": True, "yes": True, "false": False, "no": False, "none": None}
 MODELS = ("init", "tagger")  # options whose values are model files

@@ -1,4 +1,4 @@
-"""A component of spaCy's pipelines, ``nlp.add_pipe("trellis", config={"model": "ner.trellis"})``: tags or entities.
+"""spaCy: a component for tags or entities, ``nlp.add_pipe("trellis", config={"model": "ner.trellis"})``, and whole pipelines.
 
 It needs the extra ``spacy`` (docs/install.md). spaCy finds the factory by an entry point, so nothing is imported.
 """
@@ -13,5 +13,6 @@ except ModuleNotFoundError:
     raise ImportError(missing("trellis.interfaces.spacy", "spacy")) from None
 
 from trellis.interfaces.spacy.component import TrellisTagger
+from trellis.interfaces.spacy.pipeline import load_pipeline, make_tokenizer
 
-__all__ = ["TrellisTagger"]
+__all__ = ["TrellisTagger", "load_pipeline", "make_tokenizer"]

@@ -1,0 +1,1 @@
+"""From raw text to CoNLL-U: tokens, words, tags, lemmas and trees."""
