@@ -55,7 +55,7 @@ class Layout:
     n_inputs: int = 0
     sentence: str | None = None
 
-    def rules(self, first_line: int, n_columns: int = 0) -> dict[str, Any]:
+    def _rules(self, first_line: int, n_columns: int = 0) -> dict[str, Any]:
         """Rules for tokens, for native code; lines are counted from first_line, 0 columns: as in the first row."""
         kinds = {"tabs": self.tabs, "comments": self.comments, "ids": self.ids}
         return {**kinds, "n_columns": n_columns, "first_line": first_line}
@@ -86,7 +86,7 @@ def parse_text(text: bytes, source: str, layout: Layout, *, first_line: int = 1)
     """The corpus in the bytes of a file; lines are counted from first_line. It may have no tokens."""
 
     def parse(n_columns: int) -> Any:
-        return _core.parse_columns(text, layout.rules(first_line, n_columns))
+        return _core.parse_columns(text, layout._rules(first_line, n_columns))
 
     coded, about = parse(len(layout.names or ()))
     if about["trouble"] == "fields" and layout.n_inputs:
@@ -105,7 +105,7 @@ def parse_text(text: bytes, source: str, layout: Layout, *, first_line: int = 1)
 
 def append_labels(text: bytes, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
     """Append each token's label as a field; all other bytes are unchanged."""
-    return _core.with_column(text, None, labels, layout.rules(first_line))
+    return _core.with_column(text, None, labels, layout._rules(first_line))
 
 
 def replace_labels(text: bytes, name: str, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
@@ -113,7 +113,7 @@ def replace_labels(text: bytes, name: str, labels: Column, layout: Layout, *, fi
     names = columns_named(name, layout.names or ())
     for one, column in zip(names, labels.split() if len(names) == 2 else (labels,), strict=True):
         place = (layout.names or ()).index(one)
-        text = _core.with_column(text, place, column, layout.rules(first_line))
+        text = _core.with_column(text, place, column, layout._rules(first_line))
     return text
 
 
