@@ -56,7 +56,7 @@ class Layout:
     n_inputs: int = 0
     sentence: str | None = None
 
-    def rules(self, first_line: int, n_columns: int = 0) -> dict[str, Any]:
+    def _rules(self, first_line: int, n_columns: int = 0) -> dict[str, Any]:
         """Rules for tokens, for native code; lines are counted from first_line, 0 columns: as in the first row."""
         kinds = {"tabs": self.tabs, "comments": self.comments, "ids": self.ids}
         return {**kinds, "n_columns": n_columns, "first_line": first_line}
@@ -92,7 +92,7 @@ def parse_rows(text: bytes, source: str, layout: Layout, *, first_line: int = 1)
     """The corpus, and where its extras are in the bytes: [n_extras, 2] begin and end."""
 
     def parse(n_columns: int) -> Any:
-        return _core.parse_columns(text, layout.rules(first_line, n_columns))
+        return _core.parse_columns(text, layout._rules(first_line, n_columns))
 
     coded, facts = parse(len(layout.names or ()))
     if facts["trouble"] == "fields" and layout.n_inputs:
@@ -112,7 +112,7 @@ def parse_rows(text: bytes, source: str, layout: Layout, *, first_line: int = 1)
 
 def append_labels(text: bytes, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
     """Append each token's label as a field; all other bytes are unchanged."""
-    return _core.with_column(text, None, labels, layout.rules(first_line))
+    return _core.with_column(text, None, labels, layout._rules(first_line))
 
 
 def replace_labels(text: bytes, name: str, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
@@ -120,7 +120,7 @@ def replace_labels(text: bytes, name: str, labels: Column, layout: Layout, *, fi
     names = columns_named(name, layout.names or ())
     for part, column in zip(names, labels.split() if len(names) == 2 else (labels,), strict=True):
         place = (layout.names or ()).index(part)
-        text = _core.with_column(text, place, column, layout.rules(first_line))
+        text = _core.with_column(text, place, column, layout._rules(first_line))
     return text
 
 

@@ -61,13 +61,13 @@ def read_crfsuite(data: bytes) -> ChainModel:
     """The model in a file of CRFsuite; ModelError if it is damaged."""
     try:
         file = _core.CrfsuiteFile(data)
-        names, found = file.labels(), file.weights(FIRST, LAST)
+        names, parsed = file.labels(), file.weights(FIRST, LAST)
     except ValueError as error:
         raise ModelError(str(error)) from None
     labels = Strings(names["data"], names["starts"]).tolist()
     check_labels(labels)
     bag = Bag("attributes", Attributes(file), np.arange(len(file), dtype=np.int32))
-    n_labels, rows = len(labels), Rows.of_tensors("rows", found)
+    n_labels, rows = len(labels), Rows.of_tensors("rows", parsed)
     table = np.zeros((n_labels + 2, padded(n_labels)), np.float32)  # label pairs, first labels, last labels
     table[parsed["previous"], parsed["next"]] = parsed["pair_weights"]
     weights = ChainWeights(n_labels, rows, None, table[:-1], None, table[-1] if table[-1].any() else None)
