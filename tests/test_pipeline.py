@@ -88,7 +88,17 @@ def test_blocks_of_a_long_text_have_the_sentences_of_the_whole(nlp: trellis.Pipe
 
 LETTERS = "abc ÉdD.,!?'\"-  \n\t\r\u00a0\u200b\u3000\u2028\x1c\x85😀ש中0123()[]|\\_ÉdolLo"
 HARD = [
-    *("", " ", "\n\n", "a", " a ", "\ta\n\n\nb  c\r\n d\u00a0e\u3000f", "שלום עולם.", "👩‍👩‍👧 fine.", "\ufeffLo rab dol rab"),
+    *(
+        "",
+        " ",
+        "\n\n",
+        "a",
+        " a ",
+        "\ta\n\n\nb  c\r\n d\u00a0e\u3000f",
+        "שלום עולם.",
+        "👩‍👩‍👧 fine.",
+        "\ufeffLo rab dol rab",
+    ),
     *("x" * 3000, "\x00\x01 a\x1cb\x85c\u2028d\u2029e", "a|b \\ c\tSpaceAfter=No _ _", "e\u0301\u200b \u200b"),
 ]
 
@@ -231,7 +241,9 @@ def test_some_parts_are_trained() -> None:
         tokens("Ana", parts=["tokens", "tags"])
     tags = trellis.Pipeline.train(GOLD, learner=LEARNER, parts=["tags"], folds=2)
     assert [word.upos for word in tags(["Ana", "kosat"])[0]] == ["PROPN", "VERB"]
-    bare = GOLD.with_columns({"lemma": ["_"] * 0 + [None] * GOLD.to_corpus().n_tokens, "head": [None] * GOLD.to_corpus().n_tokens})
+    bare = GOLD.with_columns(
+        {"lemma": ["_"] * 0 + [None] * GOLD.to_corpus().n_tokens, "head": [None] * GOLD.to_corpus().n_tokens}
+    )
     assert trellis.Pipeline.train(bare, learner=LEARNER, folds=2).parts.names == ("tokens", "tags")
     with pytest.raises(CorpusError, match="the part 'trees' needs values in the column head"):
         trellis.Pipeline.train(bare, parts=["tags", "trees"])

@@ -53,7 +53,9 @@ def main(arguments: Sequence[str]) -> NoReturn:
 def _parser() -> Parser:
     parser = Parser("python -m experiments.models", __doc__ or "")
     known = ", ".join(one.model for one in TREEBANKS)
-    parser.add_argument("names", nargs="+", metavar="MODEL", help=f"models to make: all, or some of {known}; or: wheel MODEL")
+    parser.add_argument(
+        "names", nargs="+", metavar="MODEL", help=f"models to make: all, or some of {known}; or: wheel MODEL"
+    )
     data = os.environ.get("TRELLIS_DATA", "treebanks")
     parser.add_argument("--data", default=data, metavar="FOLDER", help="folder of the treebanks, UD_English-EWT etc.")
     parser.add_argument("--output", default="models", metavar="FOLDER", help="folder of the models (default: models)")
@@ -90,7 +92,9 @@ def _build(treebank: UDTreebank, options: Namespace) -> dict[str, Any]:
             ("raw", loaded.evaluate(gold, n_threads=options.threads)),
             ("gold_tokens", loaded.evaluate(gold, n_threads=options.threads, gold_tokens=True)),
         ):
-            figures[f"{part}_{kind}"] = {name: round(100 * report.rows[name].f1, 2) for name in MEASURES if name in report.rows}
+            figures[f"{part}_{kind}"] = {
+                name: round(100 * report.rows[name].f1, 2) for name in MEASURES if name in report.rows
+            }
     gold = trellis.Document.from_conllu(files["test"])
     begun = time.perf_counter()
     loaded(gold.text, n_threads=1).to_conllu()

@@ -27,7 +27,9 @@ class UDTreebank(NamedTuple):
                 for part in ("train", "dev", "test"):
                     paths = sorted(place.glob(f"*-ud-{part}.conllu")) or sorted(place.glob(f"*-ud-{part}.conllu.gz"))
                     if not paths or not paths[0].stat().st_size:
-                        raise CorpusError(str(place), None, f"no file *-ud-{part}.conllu; get the release of UD_{self.name}")
+                        raise CorpusError(
+                            str(place), None, f"no file *-ud-{part}.conllu; get the release of UD_{self.name}"
+                        )
                     found[part] = paths[0]
                 return found
         why = f"absent: UD_{self.name} of universaldependencies.org; name the folder above it by --data"

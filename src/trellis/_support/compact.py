@@ -68,7 +68,10 @@ def _deflated(array: Array, weights: WeightType) -> tuple[Array, Recipe]:
         data = flat.astype("<f2").tobytes() if weights == "float16" else _int8(flat)
         size = 2 if weights == "float16" else 1
     elif array.dtype.kind in "iu":
-        data, size = np.diff(flat.astype(np.uint64), prepend=np.uint64(0)).astype(f"<u{flat.itemsize}").tobytes(), flat.itemsize
+        data, size = (
+            np.diff(flat.astype(np.uint64), prepend=np.uint64(0)).astype(f"<u{flat.itemsize}").tobytes(),
+            flat.itemsize,
+        )
     else:
         data, size = flat.tobytes(), flat.itemsize
     packed = zlib.compress(_planes(data, size), 9)

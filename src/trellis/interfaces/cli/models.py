@@ -21,7 +21,9 @@ COLUMNS = ("name", "task", "language", "licence", "MB", "place")
 
 def describe(parser: Parser) -> None:
     """The options."""
-    parser.add_argument("folder", nargs="?", metavar="FOLDER", help=f"folder (default: bundled models, {FOLDERS}, packages)")
+    parser.add_argument(
+        "folder", nargs="?", metavar="FOLDER", help=f"folder (default: bundled models, {FOLDERS}, packages)"
+    )
     parser.share("json")
 
 

@@ -98,7 +98,9 @@ def parsed(parser: Parser, corpus: Corpus, n_threads: int | None) -> Columns:
     if lengths.max(initial=0) <= LONGEST:
         trees = parser.parse_corpus(corpus, n_threads=n_threads)
         return {name: trees.column(name) for name in (HEAD, DEPREL)}
-    cuts = np.concatenate([np.arange(a, b, LONGEST) for a, b in pairwise(corpus.starts.tolist())] + [corpus.starts[-1:]])
+    cuts = np.concatenate(
+        [np.arange(a, b, LONGEST) for a, b in pairwise(corpus.starts.tolist())] + [corpus.starts[-1:]]
+    )
     trees = parsed(parser, Corpus(corpus.columns, cuts.astype(np.int64), corpus.source), n_threads)
     heads = np.array([int(head) for head in trees[HEAD].values], np.int64)[trees[HEAD].codes]
     sentence = np.repeat(corpus.starts[:-1], lengths)  # of each word: the first word of its sentence
@@ -474,9 +476,7 @@ class _Words(NamedTuple):
         begins, ends = (np.repeat(at, n_words).tolist() for at in (self.tokens.starts, self.tokens.ends))
         words = list(map(Word, *fields, nothing, nothing, begins, ends))
         starts = self.starts_of_sentences.tolist()
-        out = [
-            DocumentSentence(words[a:b], start=begins[a], end=ends[b - 1]) for a, b in pairwise(starts)
-        ]
+        out = [DocumentSentence(words[a:b], start=begins[a], end=ends[b - 1]) for a, b in pairwise(starts)]
         several = np.flatnonzero(n_words > 1)
         sentence_of = np.searchsorted(self.tokens.sentences, several, "right") - 1
         for token, i in zip(several.tolist(), sentence_of.tolist(), strict=True):

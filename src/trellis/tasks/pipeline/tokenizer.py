@@ -27,7 +27,9 @@ def _runs(look: str, *windows: tuple[int, int]) -> list[str]:
 
 # Chosen on the development files of UD English-EWT and UD French-Sequoia.
 TEMPLATES = [
-    *_runs("char", *((k, k) for k in range(-3, 4)), (-1, 0), (0, 1), (-2, 0), (0, 2), (-1, 1), (-2, 1), (-1, 2), (-2, 2)),
+    *_runs(
+        "char", *((k, k) for k in range(-3, 4)), (-1, 0), (0, 1), (-2, 0), (0, 2), (-1, 1), (-2, 1), (-1, 2), (-2, 2)
+    ),
     *_runs("kind", (-1, 1), (-2, 2), (-3, 3), (0, 1), (0, 3), (0, 4)),
     # the chunk around the character
     *("left[0]", "right[0]", "left[0] & right[0]", "lower(left[0]) & lower(right[0])"),

@@ -220,9 +220,7 @@ class _Training:
             return Lemmatizer.train(*columns, lemmas, n_threads=self.settings.n_threads)
 
         def predictor(lemmatizer: Lemmatizer) -> Predict:
-            return lambda corpus: Column.of(
-                lemmatizer.predict(*(corpus.column(name) for name in (FORM, UPOS, FEATS)))
-            )
+            return lambda corpus: Column.of(lemmatizer.predict(*(corpus.column(name) for name in (FORM, UPOS, FEATS))))
 
         model = trained(self.corpus, gold)
         self._replace(LEMMA, lambda part: predictor(trained(part, part.column(LEMMA))), predictor(model))
