@@ -1,4 +1,4 @@
-"""Pipelines: the tokenizer against its labels, texts kept to the last character, parts, files, CoNLL-U, the command line."""
+"""Pipelines: labels of characters, texts kept to the last character, parts, files, CoNLL-U, the command line."""
 
 from __future__ import annotations
 

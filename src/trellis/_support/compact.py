@@ -1,13 +1,14 @@
 """Arrays of a model file in fewer bytes: weights of 8 or 16 bits, tables of keys without empty slots, all deflated.
 
-An array becomes bytes (uint8) with a recipe in JSON: its type, its shape, and the steps to undo. Every step checks what it reads,
-and nothing grows beyond the size that the recipe states and the file can justify.
+An array becomes bytes (uint8) with a recipe in JSON: its type, its shape, and the steps to undo. Every step checks
+what it reads, and nothing grows beyond the size that the recipe states and the file can justify.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -121,22 +122,21 @@ def _unplanes(data: bytes, size: int) -> bytes:
 
 
 def _int8(weights: Array) -> bytes:
-    """Weights by their square roots: w = sign(q) (q / 127)² · largest of the block; small weights keep their precision."""
+    """Weights by their square roots, so that small ones keep their precision: w = sign(q) (q / 127)² · largest."""
     n_blocks = -(-len(weights) // BLOCK)
-    blocks = np.zeros(n_blocks * BLOCK, np.float32)
-    blocks[: len(weights)] = weights
-    blocks = blocks.reshape(n_blocks, BLOCK)
+    blocks = np.pad(weights, (0, n_blocks * BLOCK - len(weights))).reshape(n_blocks, BLOCK)
     largest = np.abs(blocks).max(axis=1)
     scaled = np.sqrt(np.abs(blocks) / np.where(largest > 0, largest, 1)[:, None])
     numbers = (np.sign(blocks) * np.rint(127 * scaled)).astype(np.int8)
-    return largest.astype("<f4").tobytes() + numbers.reshape(-1)[: len(weights)].tobytes()
+    return bytes(largest.astype("<f4").tobytes() + numbers.reshape(-1)[: len(weights)].tobytes())
 
 
 def _from_int8(data: bytes, n: int) -> Array:
     n_blocks = -(-n // BLOCK)
     largest = np.frombuffer(data, "<f4", n_blocks)
     numbers = np.frombuffer(data, np.int8, n, 4 * n_blocks).astype(np.float32) / np.float32(127)
-    return np.sign(numbers) * numbers * numbers * np.repeat(largest, BLOCK)[:n]
+    weights: Array = np.sign(numbers) * numbers * numbers * np.repeat(largest, BLOCK)[:n]
+    return weights
 
 
 # ------------------------------------------------------------ tables of keys (core/text/table.hpp)
@@ -155,7 +155,7 @@ def _tables(tensors: Mapping[str, Array]) -> list[str]:
 
 def _sorted_entries(keys: Array, ids: Array, starts: Array) -> tuple[Array, Array]:
     """The keys of each table, ascending, and their ids."""
-    order = [first + np.flatnonzero(ids[first:last] >= 0) for first, last in zip(starts[:-1], starts[1:], strict=True)]
+    order = [first + np.flatnonzero(ids[first:last] >= 0) for first, last in pairwise(starts.tolist())]
     order = [places[np.argsort(keys[places])] for places in order]
     places = np.concatenate([np.empty(0, np.int64), *order])
     return keys[places], ids[places]

@@ -1,4 +1,4 @@
-"""Convert a model of another tool to a trellis model, a trellis tagger to a CRFsuite model, or a model to a smaller file.
+"""Convert models of other tools to trellis models, taggers to CRFsuite models, or models to smaller files.
 
 The type of the input is detected from its content: trellis, CRFsuite, CRF++, Wapiti or NLTK. The output is a CRFsuite
 model if its name ends in .crfsuite, else a trellis model.

@@ -1,4 +1,4 @@
-"""List the models that are found by name: bundled, in the folders of TRELLIS_MODELS, in installed packages, or in a folder.
+"""List the models that are found by name: bundled, in the folders of TRELLIS_MODELS, or in installed packages.
 
 examples:
   trellis models

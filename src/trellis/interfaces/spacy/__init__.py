@@ -1,4 +1,4 @@
-"""spaCy: a component for tags or entities, ``nlp.add_pipe("trellis", config={"model": "ner.trellis"})``, and whole pipelines.
+"""For spaCy: a component, ``nlp.add_pipe("trellis", config={"model": "ner.trellis"})``, and whole pipelines.
 
 It needs the extra ``spacy`` (docs/install.md). spaCy finds the factory by an entry point, so nothing is imported.
 """

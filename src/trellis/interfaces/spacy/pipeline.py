@@ -1,4 +1,4 @@
-"""A spaCy tokenizer that sets all that a trellis pipeline predicts: sentences, tags, morphology, lemmas, dependencies."""
+"""A tokenizer of spaCy that sets all that a pipeline predicts: sentences, tags, morphology, lemmas, dependencies."""
 
 # No postponed annotations: spaCy validates configs with the annotations of the function.
 
@@ -16,13 +16,14 @@ from spacy.vocab import Vocab
 import trellis
 from trellis._support.errors import ModelError
 from trellis.corpus.document import Document
+from trellis.corpus.document_sentence import MultiwordToken
 
 BATCH = 64  # texts per batch
 FILE = "pipeline.trellis"
 UNNAMED = "xx"  # spaCy's code of any language
 
 
-@registry.tokenizers("trellis.Pipeline.v1")
+@registry.tokenizers("trellis.Pipeline.v1")  # type: ignore[untyped-decorator]
 def make_tokenizer(model: str) -> Callable[[Language], "PipelineTokenizer"]:
     """Make a tokenizer for the config of a spaCy pipeline.
 
@@ -79,8 +80,8 @@ def load_pipeline(model: str, *, language: str | None = None) -> Language:
 class PipelineTokenizer:
     """Tokenizer of spaCy that annotates as well.
 
-    Words of multiword tokens become tokens of their own. Where they are not written as the token is (French *du*, two words
-    *de le*), the text of the ``Doc`` has the words.
+    Words of multiword tokens become tokens of their own. Where they are not written as the token is (French *du*, two
+    words *de le*), the text of the ``Doc`` has the words.
 
     Parameters
     ----------
@@ -126,7 +127,7 @@ class PipelineTokenizer:
 
     def _doc(self, document: Document) -> Doc:
         words = [word for sentence in document for word in sentence]
-        columns: dict[str, list[Any]] = {}
+        columns: dict[str, Any] = {}
         offset, heads, starts = 0, list[int](), list[bool]()
         for sentence in document:
             for i, word in enumerate(sentence.words):
@@ -218,12 +219,12 @@ class PipelineTokenizer:
 
 def _pieces(document: Document) -> tuple[list[str], list[bool]]:
     """The words, and whether a space follows each; longer whitespace is a token of its own in spaCy, here one space."""
-    words, spaces = list[str](), list[bool]()
+    words, spaces, end = list[str](), list[bool](), None
     for sentence in document:
         for token in sentence.tokens:
             if words:
                 spaces[-1] = token.start != end
-            own = sentence.words[token.first - 1 : token.last] if hasattr(token, "first") else [token]
+            own = sentence.words[token.first - 1 : token.last] if isinstance(token, MultiwordToken) else [token]
             joined = "".join(word.form for word in own) == token.form
             words += [word.form for word in own]
             spaces += [not joined] * len(own)

@@ -1,6 +1,7 @@
 """Text as a sequence of characters with the columns that the tokenizer's features read.
 
-Whitespace is one character: a line feed between paragraphs (an empty line), else a space. A *chunk* is text between whitespace.
+Whitespace is one character: a line feed between paragraphs (an empty line), else a space. A *chunk* is text between
+whitespace.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ class Characters:
         return Corpus(columns, self._sequences())
 
     def _neighbours(self, codes: Longs, chunk_of: Longs, step: int) -> Ints:
-        """[n] number of the chunk before (-1) or after (1) the chunk at each character, or of those around whitespace."""
+        """[n] number of the chunk before (-1) or after (1) that of each character, or the whitespace there."""
         end = len(set(codes.tolist()))  # number of paragraph marks
         spaces = np.flatnonzero(self.is_space)
         # Of chunks: the next one unless a paragraph ends between them.

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from trellis._support.arguments import instance, items, thread_count
+from trellis._support.arguments import items, thread_count
 from trellis._support.arrays import Longs
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis._support.tensor_file import Tensors
@@ -93,11 +93,11 @@ class Parts(NamedTuple):
 
 
 def parsed(parser: Parser, corpus: Corpus, n_threads: int | None) -> Columns:
-    """Heads and labels of all words; parts of a long sentence are parsed one by one, and depend on the root of the first."""
+    """Heads and labels of all words; parts of a long sentence are parsed one by one and attached to the first root."""
     lengths = np.diff(corpus.starts)
     if lengths.max(initial=0) <= LONGEST:
-        trees = parser.parse_corpus(corpus, n_threads=n_threads)
-        return {name: trees.column(name) for name in (HEAD, DEPREL)}
+        whole = parser.parse_corpus(corpus, n_threads=n_threads)
+        return {name: whole.column(name) for name in (HEAD, DEPREL)}
     cuts = np.concatenate(
         [np.arange(a, b, LONGEST) for a, b in pairwise(corpus.starts.tolist())] + [corpus.starts[-1:]]
     )
@@ -237,10 +237,10 @@ class Pipeline(Model):
         """
         from trellis.corpus.read import read_examples
 
-        corpus = corpus if isinstance(corpus, Corpus) else read_examples(corpus)
-        for name, column in self.parts.annotate(corpus, PARTS, n_threads).items():
-            corpus = corpus.with_column(name, column)
-        return corpus
+        words: Corpus = corpus if isinstance(corpus, Corpus) else read_examples(corpus)
+        for name, column in self.parts.annotate(words, PARTS, n_threads).items():
+            words = words.with_column(name, column)
+        return words
 
     def evaluate(
         self, corpus: Any, y: Any = None, /, *, n_threads: int | None = None, gold_tokens: bool = False
@@ -490,9 +490,9 @@ def _moved(sentences: list[DocumentSentence], by: int) -> list[DocumentSentence]
     """Add a number to all offsets."""
     if by:
         for sentence in sentences:
-            for one in (sentence, *sentence.words, *sentence.multiwords):
-                one.start += by  # type: ignore[operator]
-                one.end += by  # type: ignore[operator]
+            placed: list[DocumentSentence | Word | MultiwordToken] = [sentence, *sentence.words, *sentence.multiwords]
+            for part in placed:
+                part.start, part.end = (part.start or 0) + by, (part.end or 0) + by
     return sentences
 
 

@@ -15,8 +15,8 @@ from trellis.tasks.tagging.options import Features
 
 LABEL = "label"
 # Labels of characters. Of the last one of a token: TOKEN, or SENTENCE if a sentence ends there; MULTIWORD and
-# MULTIWORD_SENTENCE if the token has several words. All other characters of a token are INSIDE; whitespace between tokens
-# is OUTSIDE.
+# MULTIWORD_SENTENCE if the token has several words. All other characters of a token are INSIDE; whitespace between
+# tokens is OUTSIDE.
 INSIDE, OUTSIDE, TOKEN, SENTENCE, MULTIWORD, MULTIWORD_SENTENCE = LABELS = ("I", "O", "T", "S", "M", "MS")
 
 
@@ -116,8 +116,8 @@ def tokens_of(characters: Characters, labels: Sequence[str], codes: Ints, *, lin
 def split(tagger: Tagger, text: str, *, lines: bool = False, n_threads: int | None = None) -> Tokens:
     """Split a text into sentences and tokens; ``lines``: every line is a sentence.
 
-    A long text is labelled in blocks, for little memory. A block ends at an empty line; where there is none, at the last
-    sentence that begins in it.
+    A long text is labelled in blocks, for little memory. A block ends at an empty line; where there is none, at the
+    last sentence that begins in it.
     """
     found, begin = list[Tokens](), 0
     while not found or begin < len(text):

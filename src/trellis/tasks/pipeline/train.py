@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
 
 from trellis import _core
+from trellis._support.arrays import Longs
 from trellis._support.errors import CorpusError, LearnerError
 from trellis.corpus.corpus import JOINT, NOTHING, Column, Corpus
 from trellis.corpus.document import Document
@@ -87,8 +89,8 @@ def train(corpus: Any, y: Any = None, **options: Unpack[PipelineOptions]) -> Pip
     checkpoint_every : int, default 1
         Not available.
     observer : callable, optional
-        Function that gets an `Event` after each epoch of a part; it may raise `StopTrainingError`, which ends the training of
-        this part.
+        Function that gets an `Event` after each epoch of a part; it may raise `StopTrainingError`, which ends the
+        training of this part.
     verbose : bool, default False
         Print one line per epoch on standard error.
     n_threads : int, optional
@@ -116,8 +118,9 @@ def train(corpus: Any, y: Any = None, **options: Unpack[PipelineOptions]) -> Pip
     --------
     >>> import trellis
     >>> row = "{}\\t{}\\t{}\\t{}\\t_\\t_\\t{}\\t{}\\t_\\t{}\\n".format
-    >>> dogs = row(1, "Dogs", "dog", "NOUN", 2, "nsubj", "_") + row(2, "bark", "bark", "VERB", 0, "root", "SpaceAfter=No")
-    >>> text = dogs + row(3, ".", ".", "PUNCT", 2, "punct", "_")
+    >>> text = row(1, "Dogs", "dog", "NOUN", 2, "nsubj", "_")
+    >>> text += row(2, "bark", "bark", "VERB", 0, "root", "SpaceAfter=No")
+    >>> text += row(3, ".", ".", "PUNCT", 2, "punct", "_")
     >>> nlp = trellis.Pipeline.train(trellis.Document.from_conllu(3 * (text + "\\n")))
     >>> [(word.form, word.lemma, word.head) for word in nlp("Dogs bark.")[0]]
     [('Dogs', 'dog', 2), ('bark', 'bark', 0), ('.', '.', 2)]
@@ -131,8 +134,8 @@ def train(corpus: Any, y: Any = None, **options: Unpack[PipelineOptions]) -> Pip
 class _Training:
     """The training of a pipeline.
 
-    A part reads what the parts before it predict. So it learns from predictions for sentences that those have not seen: by
-    models of the other folds.
+    A part reads what the parts before it predict. So it learns from predictions for sentences that those have not seen:
+    by models of the other folds.
     """
 
     def __init__(self, fit: Fit, documents: list[Document]) -> None:
@@ -141,7 +144,7 @@ class _Training:
         self.corpus = joined_corpus(documents)
         if not self.corpus.n_tokens:
             raise CorpusError(self.corpus.source, None, "no sentences to train on; at least one is required")
-        self.held_out = joined_corpus(self.dev) if self.dev else None
+        self.gold, self.held_out = self.corpus, joined_corpus(self.dev) if self.dev else None
         self.informative = {name for name in self.corpus.columns if _is_informative(self.corpus, name)}
         self.names = self._names()
         self.history = list[dict[str, Any]]()
@@ -197,12 +200,17 @@ class _Training:
     def _taggers(self) -> tuple[Tagger, ...]:
         taggers, features = list[Tagger](), UPOS_FEATURES
         for target in self._targets():
-            options = {"target": target, "features": features}
-            corpora = (self.corpus,) if self.held_out is None else (self.corpus, self.held_out)
-            tagger = self._tagger(target, *corpora, **options)
+            trained = partial(self._tagger, target=target, features=features)
+            tagger = trained(target, self.corpus, self.held_out)
             taggers.append(tagger)
-            self._replace(target, lambda part, o=options: self._tagger("", part, **o).tag_column, tagger.tag_column)
             features = TAG_FEATURES
+            corpus = self.corpus
+
+            def of_fold(some: Longs, trained: Any = trained, corpus: Corpus = corpus) -> Predict:
+                predict: Predict = trained("", corpus.take(some)).tag_column
+                return predict
+
+            self._replace(target, of_fold, tagger.tag_column)
         return tuple(taggers)
 
     def _targets(self) -> list[str]:
@@ -213,17 +221,20 @@ class _Training:
         return [UPOS, *rest]
 
     def _lemmatizer(self) -> Lemmatizer:
-        gold = self.corpus.column(LEMMA)
+        """Lemmas by gold tags, which was better on dev than by predicted ones."""
 
-        def trained(corpus: Corpus, lemmas: Column) -> Lemmatizer:
-            columns = [corpus.column(name) for name in (FORM, UPOS, FEATS)]
-            return Lemmatizer.train(*columns, lemmas, n_threads=self.settings.n_threads)
+        def trained(corpus: Corpus) -> Lemmatizer:
+            form, upos, feats, lemma = (corpus.column(name) for name in (FORM, UPOS, FEATS, LEMMA))
+            return Lemmatizer.train(form, upos, feats, lemma, n_threads=self.settings.n_threads)
 
         def predictor(lemmatizer: Lemmatizer) -> Predict:
-            return lambda corpus: Column.of(lemmatizer.predict(*(corpus.column(name) for name in (FORM, UPOS, FEATS))))
+            def predict(corpus: Corpus) -> Column:
+                return Column.of(lemmatizer.predict(*(corpus.column(name) for name in (FORM, UPOS, FEATS))))
 
-        model = trained(self.corpus, gold)
-        self._replace(LEMMA, lambda part: predictor(trained(part, part.column(LEMMA))), predictor(model))
+            return predict
+
+        model = trained(self.gold)
+        self._replace(LEMMA, lambda some: predictor(trained(self.gold.take(some))), predictor(model))
         return model
 
     def _parser(self) -> Parser:
@@ -233,15 +244,15 @@ class _Training:
             lifted = _core.projective_heads(heads, self.corpus.starts) != heads
             projective = bool(lifted.mean() <= MOST_CROSSING)
         columns = [name for name in (FORM, LEMMA, *TAGS, HEAD, DEPREL) if name in self.informative]
-        own = "learner" in self.fit.explicit
-        learner = self.settings.learner if own else PARSER_LEARNER
+        options: dict[str, Any] = self._run_options("trees")
+        if self.held_out is not None:
+            options["dev"] = _selected(self.held_out, columns)
         parser = train_parser(
             _selected(self.corpus, columns),
-            learner=learner,
+            learner=self.settings.learner if "learner" in self.fit.explicit else PARSER_LEARNER,
             order=2 if projective else 1,
             projective=projective,
-            **({} if self.held_out is None else {"dev": _selected(self.held_out, columns)}),
-            **self._run_options("trees"),
+            **options,
         )
         self._add_history("trees", parser)
         return parser
@@ -270,21 +281,23 @@ class _Training:
         if part:
             self.history += [{**event, "part": part} for event in model.training["history"]]
 
-    def _replace(self, name: str, train: Callable[[Corpus], Predict], predict: Predict) -> None:
-        """Replace a gold column by predictions: of training by models of the other folds, of dev by the model."""
+    def _replace(self, name: str, train: Callable[[Longs], Predict], predict: Predict) -> None:
+        """Replace a gold column by predictions: of training by models of the other folds, of dev by the model.
+
+        ``train`` gets the numbers of the sentences to train on.
+        """
         if self.held_out is not None:
             self.held_out = self.held_out.with_column(name, predict(self.held_out))
         if "trees" not in self.names and name == LEMMA:
             return  # nothing reads it
-        fold_of = np.arange(len(self.corpus)) * self.settings.folds // len(self.corpus)
-        columns = list[Column]()
+        n = len(self.corpus)
+        fold_of = np.arange(n) * min(self.settings.folds, n) // n
+        joined: Column | None = None
         for fold in np.unique(fold_of).tolist():
-            inside = fold_of == fold
-            others = self.corpus if inside.all() else self.corpus.take(np.flatnonzero(~inside))
-            columns.append(train(others)(self.corpus.take(np.flatnonzero(inside))))
-        joined = columns[0]
-        for column in columns[1:]:
-            joined = joined.followed_by(column)
+            others = np.flatnonzero(fold_of != fold)
+            column = train(others if len(others) else np.arange(n))(self.corpus.take(np.flatnonzero(fold_of == fold)))
+            joined = column if joined is None else joined.followed_by(column)
+        assert joined is not None
         self.corpus = self.corpus.with_column(name, joined)
 
 
@@ -324,5 +337,5 @@ def _characters(documents: list[Document]) -> Corpus:
                 multiword.append(isinstance(token, MultiwordToken))
             sentences.append(len(starts))
         offset += len(document.text) + len(PARAGRAPH)
-    arrays = (np.array(numbers, np.int64) for numbers in (starts, ends, sentences))
-    return tokenizer.labelled(text, tokenizer.Tokens(*arrays, np.array(multiword, bool)))
+    first, last, cuts = (np.array(numbers, np.int64) for numbers in (starts, ends, sentences))
+    return tokenizer.labelled(text, tokenizer.Tokens(first, last, cuts, np.array(multiword, bool)))

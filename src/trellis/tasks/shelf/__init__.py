@@ -1,7 +1,7 @@
 """Models by name: bundled with trellis, in the folders of ``TRELLIS_MODELS``, and in installed packages.
 
-A package with a model declares an entry point in the group ``trellis_models``: its name is that of the model, its value the
-package that contains ``model.trellis``.
+A package with a model declares an entry point in the group ``trellis_models``: its name is that of the model, its value
+the package that contains ``model.trellis``.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def shelf(folder: str | None = None) -> Iterator[ShelfModel]:
 
 
 def find(name: str) -> Traversable | None:
-    """The file of the model of this name, None if there is none; a file of this name in the current folder goes first."""
+    """The file of the model of this name, None if there is none or a file in the current folder has this name."""
     if Path(name[:255]).exists():
         return None
     return next((model.file for model in shelf() if model.name == name), None)

@@ -23,6 +23,7 @@ from trellis.tasks.tagging.chain_model import ChainModel
 from trellis.tasks.tagging.decoding import ChainDecoder, Constraints, Decode, listed, one
 
 if TYPE_CHECKING:
+    from trellis._support.compact import WeightType
     from trellis.corpus.schemes import Span
     from trellis.display.svg import Picture
     from trellis.engine.dual import SupportSequence
@@ -844,19 +845,22 @@ class Tagger(Model):
             raise ModelError("this model was not trained in the dual, so it has no support sequences")
         return dual.support.named(self.labels)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, compact: WeightType | None = None) -> None:
         """Write the model to one file, atomically; a name that ends in ``.crfsuite`` makes a model of CRFsuite.
 
         Parameters
         ----------
         path
             Name of the file.
+        compact
+            ``"float32"``, ``"float16"`` or ``"int8"``: a compressed file with weights of this type (default: not
+            compressed).
         """
         place = file_path("path", path)
         if extension(os.fspath(place)) == ".crfsuite":
             importlib.import_module(OTHER_TOOLS).write_file(self._model, place)
         else:
-            super().save(place)
+            super().save(place, compact=compact)
 
     def _content(self) -> tuple[Tensors, dict[str, Any]]:
         return model_file.tensors_of(self._model), model_file.header_of(self._model)
