@@ -14,12 +14,13 @@ from benchmarks.common import MissingDataError, Result, Setting
 from trellis.learning.run import interrupts_raise
 
 # A benchmark is a module here with ``run(setting) -> Result``; it joins by its name.
-PEERS = ("crf", "perceptron", "end_to_end", "tagging", "files", "pos", "pos_more")
+PEERS = ("crf", "perceptron", "end_to_end", "tagging", "files", "pos", "pos_more", "all_pairs", "udpipe")
 OWN = (
     "startup",
     "memory",
     "reading",
     "presets",
+    "epochs",
     "learners",
     "rerank",
     "frank_wolfe",

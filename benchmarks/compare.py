@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.turns import Turn, TurnError, call, run
 
 OURS = "trellis"
-UNITS = {"peak_mb": "MB"}  # of all other figures it is seconds
+UNITS = {"peak_mb": "MB", "cpu": "CPU s", "process_cpu": "CPU s"}  # of all other figures it is seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from benchmarks.settings import POS_EPOCHS
 from benchmarks.works import Work
 
 TOKENS = 1_000_000
-CHUNKERS = ("python-crfsuite", "sklearn-crfsuite", "chaine", "Vowpal Wabbit", "Wapiti", "CRF++")
+CHUNKERS = ("python-crfsuite", "sklearn-crfsuite", "chaine", "Vowpal Wabbit")
 TAGGERS = ("NLTK", "hunpos", "MarMoT")
 BAR = 4.0  # against the fastest
 
@@ -26,7 +26,7 @@ BAR = 4.0  # against the fastest
 def run(setting: Setting) -> Result:
     """Chunks from words and parts of speech; parts of speech from words."""
     crfsuite = peers_with("perceptron", *CHUNKERS[:3])
-    others = [*peers_with("one", "Vowpal Wabbit"), *peers_with("crf", *CHUNKERS[4:])]
+    others = peers_with("one", "Vowpal Wabbit")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         work = works.chunks(setting, folder)
@@ -51,10 +51,10 @@ def _race(what: str, setting: Setting, work: Work, folder: Path, entries: list[E
     trained = train_all(entries, work, folder, 1)
     entries = [entry for entry in entries if entry.name in trained]
     source = folder / "million.txt"
-    n_tokens = _write_source(work, source, TOKENS // 10 if setting.quick else TOKENS)
+    n_tokens = write_source(work, source, TOKENS // 10 if setting.quick else TOKENS)
     contenders = []
     for entry in entries:
-        files = {"source": str(source), "output": _out(folder, entry)}
+        files = {"source": str(source), "output": tagged(folder, entry)}
         if entry.peer is None:
             command = trellis_side.command(entry.model(folder), **files, executable=sys.executable)
             contenders.append(Contender(entry.name, command=command))
@@ -63,7 +63,7 @@ def _race(what: str, setting: Setting, work: Work, folder: Path, entries: list[E
     turns = rotate(contenders, setting.rounds)
     n_test = len(read_rows(work.test))
     quality = {
-        entry.name: work.quality([labels_of(sentence) for sentence in read_rows(_out(folder, entry))[:n_test]])
+        entry.name: work.quality([labels_of(sentence) for sentence in read_rows(tagged(folder, entry))[:n_test]])
         for entry in entries
         if entry.name in turns
     }
@@ -72,11 +72,12 @@ def _race(what: str, setting: Setting, work: Work, folder: Path, entries: list[E
     return rows(what, turns, of="process_seconds", tokens=n_tokens, quality=quality, bars=bars)
 
 
-def _out(folder: Path, entry: Entry) -> str:
+def tagged(folder: Path, entry: Entry) -> str:
+    """Where a contender writes its labels."""
     return f"{entry.model(folder)}.tagged"
 
 
-def _write_source(work: Work, path: Path, n_tokens: int) -> int:
+def write_source(work: Work, path: Path, n_tokens: int) -> int:
     """The words, without their labels, again and again until there are enough."""
     n_columns = work.columns.count(",")
     sentences = [[token[:n_columns] for token in sentence] for sentence in read_rows(work.test)]

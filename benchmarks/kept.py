@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.common import RESULTS
 
-PEERS = ("crf", "perceptron", "end_to_end", "tagging", "files", "pos", "pos_more")
+PEERS = ("crf", "perceptron", "end_to_end", "tagging", "files", "pos", "pos_more", "all_pairs", "udpipe")
 Kept = dict[str, Any]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 
 CONTENDERS = "benchmarks.contenders"
@@ -13,13 +15,14 @@ CONTENDERS = "benchmarks.contenders"
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A rival: a module from PyPI, or a command that was built by hand."""
+    """A rival: a module from PyPI, or a command that was built by hand and is on the PATH."""
 
     name: str
     file: str  # of benchmarks/contenders
     module: str = ""
     package: str = ""
     command: str = ""
+    answer: str = ""  # what the command says to ``--version``, with the version as a group
 
     def call(self, function: str) -> str:
         """The function of its file; commands share one, so theirs have their names in them."""
@@ -30,23 +33,33 @@ class Peer:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is installed."""
+        """Whether it is installed. Another program, a scanner of web sites, is called ``wapiti`` too."""
         if self.command:
-            return shutil.which(self.command) is not None and (
-                self.name != "Wapiti" or _is_the_crf_wapiti(self.command)
-            )
-        return importlib.util.find_spec(self.module) is not None
+            return shutil.which(self.command) is not None and (not self.answer or bool(self.version))
+        try:
+            return importlib.util.find_spec(self.module) is not None
+        except ModuleNotFoundError:  # of the package around it
+            return False
+
+    @property
+    def version(self) -> str:
+        """Empty for a command that does not tell it."""
+        if not self.command:
+            return version(self.package or self.name)
+        said = re.search(self.answer, _said(self.command)) if self.answer else None
+        return said[1] if said else ""
 
     @property
     def title(self) -> str:
         """Name and version."""
-        return self.name if self.command else f"{self.name} {version(self.package or self.name)}"
+        return f"{self.name} {self.version}".rstrip()
 
 
-def _is_the_crf_wapiti(command: str) -> bool:
-    """Another program, a scanner of web sites, has the same name."""
-    said = subprocess.run([command, "version"], capture_output=True, text=True)
-    return "Sequence Labelling" in said.stdout + said.stderr or "Wapiti v1" in said.stdout + said.stderr
+@cache
+def _said(command: str) -> str:
+    """What a command prints for ``--version``."""
+    answer = subprocess.run([command, "--version"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return answer.stdout + answer.stderr
 
 
 PEERS = {
@@ -58,8 +71,9 @@ PEERS = {
         Peer("Vowpal Wabbit", "vowpal", "vowpalwabbit", "vowpalwabbit"),
         Peer("NLTK", "nltk_perceptron", "nltk", "nltk"),
         Peer("spaCy", "spacy_tagger", "spacy", "spacy"),
-        Peer("Wapiti", "commands", command="wapiti"),
-        Peer("CRF++", "commands", command="crf_learn"),
+        Peer("UDPipe", "udpipe", "ufal.udpipe", "ufal.udpipe"),
+        Peer("Wapiti", "commands", command="wapiti", answer=r"Wapiti v([\d.]+)"),
+        Peer("CRF++", "commands", command="crf_learn", answer=r"CRF\+\+ of ([\d.]+)"),
         Peer("hunpos", "commands", command="hunpos-train"),
         Peer("MarMoT", "commands", command="marmot"),
     )

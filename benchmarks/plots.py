@@ -46,7 +46,7 @@ def draw_speed(panels: Rows, path: Path) -> None:
         colors = ["#4477aa" if own else "#bbbbbb" for own in ours]
         axes.barh(range(len(rows)), [row["best"] for row in rows], color=colors)
         for k, (row, own) in enumerate(zip(rows, ours, strict=True)):
-            text = f"{row['best']:.3g} s, {panel['quality']} {row['quality']:.2f}%"
+            text = f"{row['best']:.3g} {row['unit']}, {panel['quality']} {row['quality']:.2f}%"
             axes.text(row["best"] + 0.03 * most, k, text, va="center", fontsize=8.5, weight="bold" if own else None)
         axes.set_yticks(range(len(rows)), [row["contender"] for row in rows], fontsize=8.5)
         axes.set_ylim(heights[place // 2] - 0.4, -0.6)

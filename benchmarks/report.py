@@ -34,7 +34,7 @@ def learners() -> str:
 
 
 def presets() -> str:
-    """The generated section of docs/presets.md: results of presets and learners."""
+    """The generated section of docs/presets.md: results of presets and learners, and of numbers of epochs."""
     head = "| task | features | learner | dev | test | training, s | tokens/s |"
     lines = [head, "| --- | --- | --- | ---: | ---: | ---: | ---: |"]
     for row in kept("presets").get("rows", []):
@@ -43,6 +43,11 @@ def presets() -> str:
         test = "" if row.get("test") is None else f"{row['test']:.2f}"
         speed = f"{row['training, s']:.1f} | {rounded(row['tokens/s'])}"
         lines.append(f"| {row['task']} | {row['features']} | {row['learner']} | {row['dev']:.2f} | {test} | {speed} |")
+    rows = kept("epochs").get("rows", [])
+    numbers = [name for name in rows[0] if name.endswith(" epochs")] if rows else []
+    lines += ["", f"| task | learner | {' | '.join(numbers)} |", f"| --- | --- |{' ---: |' * len(numbers)}"]
+    for row in rows:
+        lines.append(f"| {row['task']} | {row['learner']} | {' | '.join(f'{row[name]:.2f}' for name in numbers)} |")
     return "\n".join(lines) + "\n"
 
 

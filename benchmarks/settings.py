@@ -10,6 +10,7 @@ CAPPED = 30  # iterations of the models that are only tagged with: the same numb
 # Settings of trellis: the learner's class, its arguments, further arguments of `trellis.Features`.
 TRELLIS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "crf": ("CRF", {"c2": 1.0, "start": False}, {}),
+    "crf-all": ("CRF", {"c2": 1.0, "start": False, "transitions": "all"}, {"pairs": "all"}),
     "crf-capped": ("CRF", {"c2": 1.0, "start": False, "epochs": CAPPED}, {}),
     "sgd": ("CRF", {"c2": 1.0, "start": False, "solver": "adagrad", "epochs": EPOCHS}, {}),
     "perceptron": ("Perceptron", {"epochs": EPOCHS, "shuffle": False}, {}),
@@ -29,9 +30,10 @@ CRFSUITE: dict[str, tuple[str, dict[str, Any]]] = {
 VOWPAL = ["--search_task", "sequence", "--search_rollout", "none", "--holdout_off", "-b", "22"]
 VOWPAL_PASSES = {"three": 3, "one": 1}
 
-# The penalty is rho2/2 · |w|² in Wapiti and |w|²/2C in CRF++: both are c2 = 1.
-WAPITI = ["-a", "l-bfgs", "-t", "2", "-2", "2.0"]
-CRFPP = ["-p", "2", "-c", "0.5"]
+# The penalty is rho2/2 · |w|² in Wapiti and |w|²/2C in CRF++: both are c2 = 1. Wapiti's default has an L1 penalty too.
+# One thread; when to stop is left to each.
+WAPITI = ["-a", "l-bfgs", "-t", "1", "-1", "0", "-2", "2.0"]
+CRFPP = ["-p", "1", "-c", "0.5"]
 
 POS_EPOCHS = 5  # of NLTK's tagger and of ours
 LARGE_EPOCHS = 2  # for the works that take the peers minutes

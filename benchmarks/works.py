@@ -98,6 +98,13 @@ def typos(setting: Setting, folder: Path) -> Work:
     )
 
 
+def part(work: Work, share: int) -> Work:
+    """The same with every ``share``-th sentence of the training file."""
+    path = Path(work.train).with_suffix(f".{share}.txt")
+    write_rows(path, read_rows(work.train)[::share])
+    return work.with_train(path)
+
+
 def _ewt(setting: Setting, folder: Path, name: str, field: int) -> Work:
     def part(path: Path) -> list[Sentence]:
         opened: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import peers
+from benchmarks.contenders import commands
 from benchmarks.guard import INSTRUCTIONS, compare
 from benchmarks.kernels import kernels
 from benchmarks.report import pages
@@ -50,6 +52,41 @@ def test_the_picture_of_readme_compares_speed_at_equal_accuracy():
             [row for row in panel["rows"] if row["contender"].startswith("trellis") == own] for own in (True, False)
         )
         assert min(row["quality"] for row in ours) >= max(row["quality"] for row in theirs) - 1e-9
+
+
+def test_the_picture_of_readme_has_the_programs_that_readers_know():
+    shown = {row["contender"] for panel in panels() for row in panel["rows"]}
+    assert {"python-crfsuite", "Wapiti", "CRF++", "NLTK", "UDPipe"} <= shown
+
+
+def _program(folder: Path, name: str, answer: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\necho '{answer}'\n", encoding="utf-8")
+    (folder / name).chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("peer", "command", "answer", "title"),
+    [
+        ("Wapiti", "wapiti", "Wapiti v1.5.0", "Wapiti 1.5.0"),
+        ("Wapiti", "wapiti", "Wapiti 3.1.7 (wapiti-scanner.github.io)", None),
+        ("CRF++", "crf_learn", "CRF++ of 0.59", "CRF++ 0.59"),
+    ],
+)
+def test_programs_are_found_on_the_path(tmp_path, monkeypatch, peer, command, answer, title):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    peers._said.cache_clear()
+    assert peers.absent(peer) == [f"{peer} is not here."]
+    _program(tmp_path, command, answer)
+    assert [found.title for found in peers.present(peer)] == ([] if title is None else [title])
+    peers._said.cache_clear()
+
+
+def test_the_objective_is_the_last_that_a_program_prints(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    lines = "  [   1] obj=1e+05 act=3\n  [   2] obj=12.50      act=3   err= 0.73%\n* Done"
+    _program(tmp_path, "wapiti", lines)
+    figures = commands.train_wapiti({"train": "train.txt"}, str(tmp_path / "model"))
+    assert (figures["objective"], figures["epochs"]) == (12.5, 2)
 
 
 def test_the_guard_names_the_kernel_that_became_slower():

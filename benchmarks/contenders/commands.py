@@ -6,6 +6,7 @@ MarMoT is a jar; ``marmot`` is to be a script that calls ``java -cp marmot.jar``
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -38,11 +39,20 @@ def _clocked(command: Sequence[str], **options: Any) -> dict[str, float]:
     return {"seconds": time.perf_counter() - begun, "cpu": cpu}
 
 
+def _learnt(command: Sequence[str], model: str) -> Work:
+    """The whole of a command that reads, makes features and learns; both print the objective of every iteration."""
+    log = Path(f"{model}.log")
+    with log.open("wb") as file:
+        figures = _clocked(command, stdout=file, stderr=subprocess.STDOUT)
+    objectives = re.findall(r"\bobj=([\d.e+]+)", log.read_text(encoding="utf-8", errors="replace"))
+    return figures | {"objective": float(objectives[-1]), "epochs": len(objectives)}
+
+
 def train_wapiti(work: Work, model: str, learner: str = "crf") -> Work:
-    """The whole of its command: it reads, makes features and learns."""
+    """By L-BFGS."""
     pattern = Path(f"{model}.pattern")
     pattern.write_text(TEMPLATE + "B\n", encoding="utf-8")
-    return _clocked(["wapiti", "train", *WAPITI, "-p", str(pattern), work["train"], model])
+    return _learnt(["wapiti", "train", *WAPITI, "-p", str(pattern), work["train"], model], model)
 
 
 def wapiti_file(work: Work, model: str, source: str, output: str) -> Work:
@@ -51,10 +61,10 @@ def wapiti_file(work: Work, model: str, source: str, output: str) -> Work:
 
 
 def train_crfpp(work: Work, model: str, learner: str = "crf") -> Work:
-    """The whole of its command: it reads, makes features and learns."""
+    """By L-BFGS."""
     template = Path(f"{model}.template")
     template.write_text(TEMPLATE + "B\n", encoding="utf-8")
-    return _clocked(["crf_learn", *CRFPP, str(template), work["train"], model])
+    return _learnt(["crf_learn", *CRFPP, str(template), work["train"], model], model)
 
 
 def crfpp_file(work: Work, model: str, source: str, output: str) -> Work:

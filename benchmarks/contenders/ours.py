@@ -141,15 +141,16 @@ def k_best(work: Work, model: str, k: int = 5) -> Work:
     return figures | {"labels": [paths[0][0] for paths in found]}
 
 
-def command(model: str, source: str, output: str, executable: str) -> list[str]:
+def command(model: str, source: str, output: str, executable: str, n_threads: int | None = None) -> list[str]:
     """The command that tags a file."""
     return [
         str(Path(executable).parent / "trellis"),
-        "tag",
+        "predict",
         "--quiet",
         "--model",
         model,
         source,
         "-o",
         output,
+        *([] if n_threads is None else ["--threads", str(n_threads)]),
     ]
