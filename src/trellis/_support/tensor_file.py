@@ -30,7 +30,7 @@ T = TypeVar("T")
 # The types of safetensors: a letter and bits, such as U8 and F32; numbers are little-endian.
 _DTYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(f"<{name[0].lower()}{int(name[1:]) // 8}")
-    for name in ("U8", "U16", "I32", "U32", "F32", "I64", "U64", "F64")
+    for name in ("U8", "I8", "U16", "F16", "I32", "U32", "F32", "I64", "U64", "F64")
 }
 _NAMES: dict[np.dtype[Any], str] = {kind: name for name, kind in _DTYPES.items()}
 _MAX_HEADER = 100_000_000  # the limit of the safetensors format

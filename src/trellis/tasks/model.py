@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, NoReturn,
 
 from trellis._support.arguments import file_path, instance
 from trellis._support.errors import ArgumentError, ModelError
+from trellis._support.stored_weights import Storage, restored, stored
 from trellis._support.tensor_file import (
     Opened,
     Tensors,
@@ -290,29 +291,37 @@ class Model:
         """Whether the objects that files cannot contain are equal."""
         return self._outside() == other._outside()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, weights: Storage = "float32") -> None:
         """Write the model to one file, atomically.
 
         Parameters
         ----------
         path
             Name of the file.
+        weights
+            How weights are stored: ``"float32"`` as they are, ``"float16"`` rounded to half of the size, ``"int8"`` to
+            about a quarter.
         """
-        write_tensors(file_path("path", path), self.format, *self._stored())
+        write_tensors(file_path("path", path), self.format, *self._stored(weights))
 
-    def to_bytes(self) -> bytes:
+    def to_bytes(self, *, weights: Storage = "float32") -> bytes:
         """Serialise the model: the content of the file that ``save`` writes.
+
+        Parameters
+        ----------
+        weights
+            How weights are stored, as for ``save``.
 
         Returns
         -------
         bytes
             The bytes; ``from_bytes`` reads them.
         """
-        return pack_tensors(self.format, *self._stored())
+        return pack_tensors(self.format, *self._stored(weights))
 
-    def _stored(self) -> tuple[Tensors, str]:
+    def _stored(self, weights: Storage) -> tuple[Tensors, str]:
         tensors, header = self._content()
-        return tensors, json.dumps({**header, "info": self.info, "training": self.training}, ensure_ascii=False)
+        return stored(tensors, weights), json.dumps({**header, "info": self.info, "training": self.training}, ensure_ascii=False)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = True, **needs: Any) -> Self:
@@ -527,7 +536,7 @@ def _made(opened: Opened, needs: Mapping[str, Any]) -> Model:
 
 def _checked(kind: type[Model], tensors: Tensors, text: str, needs: dict[str, Any], path: Path) -> Model:
     try:
-        return kind._from_content(tensors, parse_header(text), **needs)
+        return kind._from_content(restored(tensors), parse_header(text), **needs)
     except (ModelError, ArgumentError) as error:
         raise ModelError(f"{path}: {error}") from error
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from trellis._support.arguments import file_path, instance, items, real_number, thread_count, whole_number
 from trellis._support.errors import ArgumentError, ModelError
+from trellis._support.stored_weights import Storage
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Column, Corpus, Strings, labels_of
 from trellis.corpus.files import extension
@@ -844,19 +845,22 @@ class Tagger(Model):
             raise ModelError("this model was not trained in the dual, so it has no support sequences")
         return dual.support.named(self.labels)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, weights: Storage = "float32") -> None:
         """Write the model to one file, atomically; a name that ends in ``.crfsuite`` makes a model of CRFsuite.
 
         Parameters
         ----------
         path
             Name of the file.
+        weights
+            How weights are stored: ``"float32"`` as they are, ``"float16"`` rounded to half of the size, ``"int8"`` to
+            about a quarter; files of CRFsuite have numbers of 64 bits.
         """
         place = file_path("path", path)
         if extension(os.fspath(place)) == ".crfsuite":
             importlib.import_module(OTHER_TOOLS).write_file(self._model, place)
         else:
-            super().save(place)
+            super().save(place, weights=weights)
 
     def _content(self) -> tuple[Tensors, dict[str, Any]]:
         return model_file.tensors_of(self._model), model_file.header_of(self._model)
