@@ -210,7 +210,7 @@ struct PyTreeModel {
       unpack(packed, n_columns,
              [&](std::size_t g) {
                group = g;
-               core->tables[g].reserve(std::min<std::size_t>(static_cast<std::size_t>(std::max<std::int64_t>(0, packed.counts(g))), packed.weights.size()));
+               core->tables[g].reserve(6 * static_cast<std::size_t>(packed.counts(g)) / 5);  // twice as many slots as keys
              },
              [&](std::uint64_t key, std::span<const GrowingRows::Slot> slots) {
                core->tables[group].find_or_add(key);
@@ -295,6 +295,7 @@ struct PyTreeModel {
       load(work, data, 0);
       double total = sum(work, arcs.data());
       if (total == kForbidden<double>) work.scorer.score_all(work.x), total = sum(work, arcs.data());
+      for (double& one : arcs) one = std::min(one, 1.0);  // rounding
       for (std::size_t m = 1; m <= n && L > 1; ++m) {
         const span<double> shares(labels.data() + (m - 1) * L, L);
         work.scorer.label_scores(work.x, static_cast<std::size_t>(heads(m - 1)), m, shares.data());

@@ -76,7 +76,13 @@ SHAPES = [(1, True), (2, True), (1, False)]
 def parser_of(learner: trellis.Learner, order: int, projective: bool, **more: Any) -> trellis.Parser:
     corpus = treebank(25, 1, projective=projective)
     return trellis.Parser.train(
-        corpus, features=TEMPLATES, learner=learner, order=order, projective=projective, filter=None, **more
+        corpus,
+        features=TEMPLATES,
+        learner=learner,
+        order=order,
+        projective=projective,
+        filter=None,
+        **{"prune_weights": 0.0, **more},
     )
 
 
@@ -542,6 +548,16 @@ def test_what_is_no_tree_is_said_with_its_line(tmp_path: Path, heads: list[str],
 def test_wrong_settings_are_one_line(options: dict[str, Any], why: str) -> None:
     with pytest.raises(trellis.TrellisError, match=why):
         trellis.Parser.train(treebank(5, 1), **options)
+
+
+def test_too_many_labels_for_distances() -> None:
+    n = 5000
+    corpus = {"word": [["a"]] * n, "pos": [["A"]] * n, "head": [["0"]] * n, "deprel": [[f"l{i}"] for i in range(n)]}
+    options: dict[str, Any] = {"learner": trellis.Perceptron(epochs=1), "order": 1, "prune_weights": 0.0}
+    with pytest.raises(trellis.LearnerError, match="too many labels for templates with distances; use direction"):
+        trellis.Parser.train(corpus, features=["pos[head]", "label & pos[dep] & distance"], **options)
+    parser = trellis.Parser.train(corpus, features=["pos[head]", "label & pos[dep] & direction"], **options)
+    assert len(parser.labels) == n
 
 
 def test_default_features_without_tags() -> None:

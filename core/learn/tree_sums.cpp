@@ -62,8 +62,10 @@ struct VectorWeights {
     return at < 0 ? 0 : group == plan.filter() ? 1 : x[at];
   }
   void add_part(std::size_t group, std::int32_t id, std::uint32_t first, std::size_t n, double* sums) const {
-    const std::int64_t at = number(group, id, first);
-    for (std::size_t z = 0; at >= 0 && z < n; ++z) sums[z] += x[static_cast<std::size_t>(at) + z];
+    const std::size_t width = plan.width(plan.template_at(group, first).labelled);
+    for (std::size_t z = 0; z < n; z += width)
+      if (const std::int64_t at = number(group, id, first + static_cast<std::uint32_t>(z)); at >= 0)
+        for (std::size_t y = 0; y < width; ++y) sums[z + y] += x[static_cast<std::size_t>(at) + y];
   }
 };
 

@@ -188,11 +188,15 @@ class ArcScorer {
           });
   }
   void add_word(std::size_t g, std::int32_t id, double* out) {
-    for (const ArcTemplate& of : plan_.groups[g].templates)
-      if (of.labelled) weights_.add_part(g, id, of.first, n_labels_, out + kByDistance);
-      else
-        for (std::uint32_t distance = 0; distance < 2 * kDistances; ++distance)
-          out[distance] += weights_.value(g, id, plan_.column(of, distance));
+    for (const ArcTemplate& of : plan_.groups[g].templates) {
+      if (of.labelled) {
+        weights_.add_part(g, id, of.first, n_labels_, out + kByDistance);
+        continue;
+      }
+      std::array<double, 2 * kDistances> weights{};  // by value of the measure
+      weights_.add_part(g, id, of.first, n_values(of.measure), weights.data());
+      for (std::uint32_t distance = 0; distance < weights.size(); ++distance) out[distance] += weights[value_at(of.measure, distance)];
+    }
   }
   double* of_word(std::size_t place, std::size_t word) {
     return words_.data() + (place * (static_cast<std::size_t>(scores.n) + 1) + word) * (kByDistance + n_labels_);

@@ -90,8 +90,11 @@ void unpack(const PackedWeights<Hold>& packed, std::span<const std::uint32_t> n_
   std::vector<GrowingRows::Slot> slots;
   std::size_t at = 0;
   check(packed.counts.size() == n_columns.size(), "one number of attributes per group");
+  std::uint64_t n_attributes = 0;
+  for (const std::int64_t n : packed.counts)
+    check(n >= 0 && (n_attributes += static_cast<std::uint64_t>(n)) <= weights.size(), "as many weights as attributes have");
   for (std::size_t g = 0; g < n_columns.size(); ++g) {
-    begin(g), check(packed.counts.data()[g] >= 0, "one number of attributes per group");
+    begin(g);
     std::uint64_t key = 0;
     for (std::int64_t i = 0; i < packed.counts.data()[g]; ++i) {
       const std::uint64_t further = keys.next(), n = sizes.next();

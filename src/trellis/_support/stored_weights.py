@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis._support.arrays import Arrays
-from trellis._support.errors import ArgumentError, ModelError
+from trellis._support.errors import ArgumentError
 from trellis._support.tensor_file import Tensors
 
 Storage = Literal["float32", "float16", "int8"]
@@ -19,7 +19,8 @@ LARGEST = 127  # of the integers
 def stored(tensors: Tensors, kind: Storage) -> Tensors:
     """The arrays as a file has them.
 
-    Of 8-bit integers each block has a scale in ``NAME.scales``: weight = integer · scale.
+    Of 8-bit integers each block has a scale in ``NAME.scales``: weight = integer · scale. Arrays with weights that
+    float16 does not have, such as those of forbidden label pairs, stay as they are.
     """
     if kind not in get_args(Storage):
         raise ArgumentError(f"weights must be 'float32', 'float16' or 'int8', not {kind!r}")
@@ -28,10 +29,10 @@ def stored(tensors: Tensors, kind: Storage) -> Tensors:
         array = tensors[name]
         if array.dtype != np.float32 or name.rpartition(".")[2] != "weights":
             continue
+        if not np.abs(array).max(initial=0) <= np.finfo(np.float16).max:
+            continue
         flat = np.ascontiguousarray(array).reshape(-1)
         if kind == "float16":
-            if np.abs(flat).max(initial=0) > np.finfo(np.float16).max:
-                raise ModelError("weights above 65,504, the limit of float16; store them as int8 or float32")
             out[name] = flat.astype(np.float16).reshape(array.shape)
         else:
             blocks = np.zeros(-(-len(flat) // BLOCK) * BLOCK, np.float32)

@@ -321,7 +321,9 @@ class Model:
 
     def _stored(self, weights: Storage) -> tuple[Tensors, str]:
         tensors, header = self._content()
-        return stored(tensors, weights), json.dumps({**header, "info": self.info, "training": self.training}, ensure_ascii=False)
+        return stored(tensors, weights), json.dumps(
+            {**header, "info": self.info, "training": self.training}, ensure_ascii=False
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = True, **needs: Any) -> Self:

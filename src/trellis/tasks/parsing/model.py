@@ -325,7 +325,9 @@ class Parser(Model):
         vocabulary, terms = self.vocabulary, list[Term]()
         most = None if n is None else whole_number("n", n, 0)
         folds, rows = folds_of(self.weights), list(rows_of(self.weights))
-        for t, block in enumerate(vocabulary.templates.blocks(len(self.labels))[: sum(vocabulary.templates.counts[:3])]):
+        for t, block in enumerate(vocabulary.templates.blocks(len(self.labels))):
+            if vocabulary.all[t] in vocabulary.templates.filter and t == len(vocabulary.all) - 1:
+                break  # the filter's weights only say which arcs there are
             numbers, values, labels, weights = rows[block.group].of(block)
             at = farthest(weights, most)
             keys = rows[block.group].keys[numbers[at]]

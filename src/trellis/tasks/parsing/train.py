@@ -50,7 +50,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
         Template; an arc is considered only if its value occurred in training (default: ``"pos[head] & pos[dep] &
         direction"``; None: all arcs).
     prune_weights : float, default 0.5
-        Share of the weights that are dropped when training ends, the smallest ones.
+        Share of the weights that are dropped after training, the smallest ones.
     lenient : bool, default False
         Skip sentences without a valid tree.
     dev : data, optional
@@ -119,7 +119,10 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
     vocabulary, coded = arc_vocabulary(templates, treebank.corpus, () if older is None else older.vocabulary.columns)
     if older is not None:
         names = tuple(dict.fromkeys((*names, *older.labels)))
-    plan = vocabulary.plan(max(1, len(names)))
+    try:
+        plan = vocabulary.plan(max(1, len(names)))
+    except ValueError as error:
+        raise LearnerError(str(error)) from error
     heads = treebank.heads
     if settings.projective:
         heads = _core.projective_heads(heads, treebank.corpus.starts)
@@ -239,9 +242,7 @@ class ArcStart:
             vectors.append(vector)
         return np.concatenate(vectors[: len(rows) - len(self.vocabulary.templates.filter)])  # the filter has no weights
 
-    def _carried(
-        self, tables: list[Keys], folds: list[Keys], *, grows: bool
-    ) -> Iterator[tuple[Longs, Longs, Floats]]:
+    def _carried(self, tables: list[Keys], folds: list[Keys], *, grows: bool) -> Iterator[tuple[Longs, Longs, Floats]]:
         """For every group the older weights: numbers of attributes in the new tables and folds, columns, weights."""
         parser, carrier = self.parser, Carrier(self.parser.vocabulary, self.vocabulary)
         new_columns = self._new_columns()

@@ -14,7 +14,13 @@ from trellis.features.arcs import Block
 from trellis.features.places import Keys
 
 PACKED = ("keys", "sizes", "columns")
-NAMES = ("attributes.counts", *(f"attributes.{name}" for name in PACKED), "attributes.weights", "folds.keys", "folds.starts")
+NAMES = (
+    "attributes.counts",
+    *(f"attributes.{name}" for name in PACKED),
+    "attributes.weights",
+    "folds.keys",
+    "folds.starts",
+)
 
 
 class Rows(NamedTuple):
