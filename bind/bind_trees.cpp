@@ -6,7 +6,6 @@
 #include "learn/tree_sums.hpp"
 #include "objective.hpp"
 #include "trees.hpp"
-#include "weights/folded_arcs.hpp"
 
 using namespace trellis;
 
@@ -33,54 +32,72 @@ struct PyTreeExamples {
   std::size_t size() const { return data->size(); }
 };
 
-// Tables of keys, tables of folds, and the weights of attributes with a nonzero weight, concatenated by template.
-// value_of(t, cell) is the weight of a cell of template t.
-struct LearntOut {
-  FrozenArrays tables, folds;
-  std::vector<float> values;
-  FIELDS(tables, folds, values)
+using PackedIn = PackedWeights<In>;
+using PackedOut = PackedWeights<HoldVector>;
+
+}  // namespace
+
+RECORD(PackedIn, counts, keys, sizes, columns, weights)
+RECORD(PackedOut, counts, keys, sizes, columns, weights)
+
+namespace {
+
+// Weights of a parser: attributes with a nonzero weight, and the keys of folds in order of their numbers.
+template <template <class> class Hold>
+struct TreeArrays {
+  PackedWeights<Hold> attributes;
+  struct Folds {
+    Hold<std::uint64_t> keys;
+    Hold<std::int64_t> starts;  // [n_folds + 1]
+    FIELDS(keys, starts)
+  } folds;
+  FIELDS(attributes, folds)
 };
-template <class ValueOf>
-NamedArrays learnt_out(const GrowingPlaces& weights, ValueOf value_of) {
-  std::vector<float> values;
-  std::vector<std::int32_t> rank;
-  for (std::size_t t = 0; t < weights.tables.size(); ++t) {
-    const std::size_t columns = weights.columns[t], n = static_cast<std::size_t>(weights.tables[t].size());
-    std::int32_t next = 0;
-    for (std::size_t id = 0; id < n; ++id) {
-      const std::size_t first = values.size();
-      bool any = false;
-      for (std::size_t cell = id * columns; cell < (id + 1) * columns; ++cell) {
-        values.push_back(value_of(t, cell));
-        any |= values.back() != 0;
-      }
-      if (!any) values.resize(first);
-      rank.push_back(any ? next++ : -1);
+
+// slots_of(group, attribute, slots) appends the weights of an attribute by ascending columns.
+template <class SlotsOf>
+NamedArrays learnt_out(const PlacedWeights& weights, SlotsOf slots_of) {
+  Packing packing;
+  TreeArrays<HoldVector> out;
+  std::vector<GrowingRows::Slot> slots;
+  for (std::size_t g = 0; g < weights.tables.size(); ++g) {
+    packing.begin_group();
+    for (const auto& [key, id] : sorted_keys(weights.tables[g])) {
+      slots.clear();
+      slots_of(g, static_cast<std::size_t>(id), slots);
+      packing.add(key, slots);
     }
   }
-  const auto of = [&](std::int32_t id, std::int32_t base) { return rank[static_cast<std::size_t>(base + id)]; };
-  return flat(LearntOut{freeze_tables(weights.tables, of), freeze_tables(weights.folds), std::move(values)});
+  out.folds.starts.push_back(0);
+  for (const GrowingTable& fold : weights.folds) {
+    const std::vector<std::uint64_t> keys = keys_of(fold);
+    out.folds.keys.insert(out.folds.keys.end(), keys.begin(), keys.end());
+    out.folds.starts.push_back(static_cast<std::int64_t>(out.folds.keys.size()));
+  }
+  out.attributes = std::move(packing.packed);
+  return flat(std::move(out));
 }
 
 // Keys in the order of their numbers; make(key) must assign the same numbers.
 template <class Make>
 void key_fields(Archive& archive, const std::string& name, const GrowingTable& table, Make make) {
-  std::vector<std::uint64_t> keys(static_cast<std::size_t>(table.size()));
-  table.for_each([&](std::uint64_t key, std::int32_t id) { keys[static_cast<std::size_t>(id)] = key; });
+  std::vector<std::uint64_t> keys = keys_of(table);
   archive(name, keys);
   for (std::size_t i = 0; archive.reads && i < keys.size(); ++i)
     require(static_cast<std::size_t>(make(keys[i])) == i, "duplicate key");
 }
 
-struct TreeOnline : OnlineSteps<GrowingPlaces> {
+struct TreeOnline : OnlineSteps<PlacedWeights> {
   using Examples = PyTreeExamples;
   std::shared_ptr<PyArcPlan> plan;
   bool projective, filled = false;
 
   TreeOnline(std::shared_ptr<PyArcPlan> plan_, bool projective, const std::string& rule, std::size_t k, double c)
-      : OnlineSteps{Steps(rule_from(rule, k, c), false),
-                    {plan_->core.places, plan_->columns(), rule_from(rule, k, c).has_variances()}},
-        plan(std::move(plan_)), projective(projective) {}
+      : OnlineSteps{Steps(rule_from(rule, k, c), false), empty(plan_->core, rule_from(rule, k, c))}, plan(std::move(plan_)),
+        projective(projective) {}
+  static PlacedWeights empty(const ArcPlan& plan, const Rule& rule) {
+    return {plan.places, plan.n_columns(), rule.has_variances() ? Learns::kVariances : Learns::kWeights};
+  }
   void check(const Examples& examples) const {
     require(examples.data->plan == plan && examples.projective == projective, "the sentences have another plan");
   }
@@ -90,22 +107,23 @@ struct TreeOnline : OnlineSteps<GrowingPlaces> {
     return pass_over(make, pass);
   }
   NamedArrays learnt(bool average) const {
-    return learnt_out(weights, [&, mean = mean(average)](std::size_t t, std::size_t cell) {
-      const LearntTable& table = weights.values[t];
-      return mean(table.weights[cell], table.sums[cell]);
+    return learnt_out(weights, [&, mean = mean(average)](std::size_t g, std::size_t id, std::vector<GrowingRows::Slot>& slots) {
+      // The filter's weights do not change.
+      weights.rows[g].each(id, [&](std::size_t, std::uint32_t column, float weight, double sum, float) {
+        slots.push_back({column, mean(weight, sum)});
+      });
     });
   }
   void fields(Archive& archive, const Examples*) {
     archive("clock", clock);
-    if (archive.reads)
-      weights = GrowingPlaces(plan->core.places, plan->columns(), steps.rule().has_variances()), filled = true;
+    if (archive.reads) weights = empty(plan->core, steps.rule()), filled = true;
     for (std::size_t f = 0; f < weights.folds.size(); ++f)
       key_fields(archive, "fold" + std::to_string(f), weights.folds[f],
                  [&](std::uint64_t key) { return weights.folds[f].find_or_add(key); });
-    for (std::size_t t = 0; t < weights.tables.size(); ++t) {
-      key_fields(archive, "keys" + std::to_string(t), weights.tables[t],
-                 [&](std::uint64_t key) { return weights.make_attribute(t, key); });
-      table_fields(archive, "table" + std::to_string(t), weights.values[t]);
+    for (std::size_t g = 0; g < weights.tables.size(); ++g) {
+      key_fields(archive, "keys" + std::to_string(g), weights.tables[g],
+                 [&](std::uint64_t key) { return weights.make_attribute(g, key); });
+      row_fields(archive, weights.rows[g], "rows" + std::to_string(g));
     }
   }
 };
@@ -114,69 +132,103 @@ struct TreeOnline : OnlineSteps<GrowingPlaces> {
 struct PyTreeObjective : PyObjective {
   std::shared_ptr<PyTreeExamples> examples;
   ARGUMENTS(examples)
-  std::optional<GrowingPlaces> attributes;
+  std::optional<PlacedWeights> attributes;
+  std::optional<TreeParameters> parameters;
 
   const ArcPlan& plan() const { return examples->data->plan->core; }
   void begin() {
-    attributes.emplace(plan().places, examples->data->plan->columns(), false);
     without_gil([&] {
-      add_right_attributes(plan(), *examples->core, *attributes);
-      set(tree_objective(plan(), *attributes, *examples->core, examples->projective), examples->size(),
-          first_weights(plan(), *attributes).back());
+      attributes.emplace(right_attributes(plan(), *examples->core));
+      parameters.emplace(plan(), *attributes);
+      set(tree_objective(plan(), *attributes, *parameters, *examples->core, examples->projective), examples->size(), parameters->total);
     });
   }
   NamedArrays weights(const Doubles& x) const {
     require(x.size() == n_parameters, "there must be one number per weight");
-    const std::vector<std::size_t> first = first_weights(plan(), *attributes);
-    return learnt_out(*attributes, [&](std::size_t t, std::size_t cell) {
-      const std::size_t at = first[t] + cell;
-      return at < x.size() ? static_cast<float>(x(at)) : 1.0f;
+    return learnt_out(*attributes, [&](std::size_t g, std::size_t id, std::vector<GrowingRows::Slot>& slots) {
+      for (const ArcTemplate& of : plan().groups[g].templates)
+        for (std::uint32_t value = 0; value < n_values(of.measure); ++value) {
+          const std::size_t n = plan().width(of.labelled);
+          const auto column = static_cast<std::uint32_t>(of.first + value * n);
+          const std::int64_t slot = attributes->rows[g].slot_of(static_cast<std::int32_t>(id), column);
+          if (slot < 0) continue;
+          const std::size_t first = parameters->first[g][static_cast<std::size_t>(slot)];
+          for (std::uint32_t z = 0; z < n; ++z)
+            slots.push_back({column + z, g == plan().filter() ? 1.0f : static_cast<float>(x(first + z))});
+        }
     });
   }
 };
 
-struct TreeArrays {
-  TableArrays tables, folds;
-  Floats values;
-  FIELDS(tables, folds, values)
-};
-// A parser's weights, validated; keeps its arrays alive.
+// The same weights without the given share of them, the smallest ones; the filter stays.
+NamedArrays pruned(const PyArcPlan& plan, const TreeArrays<In>& weights, double share) {
+  require(share >= 0 && share < 1, "a share from 0 to below 1");
+  const std::vector<std::uint32_t> n_columns = plan.core.n_columns();
+  std::vector<float> sizes;
+  std::size_t group = 0;
+  unpack(weights.attributes, n_columns, [&](std::size_t g) { group = g; }, [&](std::uint64_t, std::span<const GrowingRows::Slot> slots) {
+    for (const auto& [column, weight] : slots)
+      if (group < plan.core.filter()) sizes.push_back(std::abs(weight));
+  });
+  float least = 0;
+  if (const auto n = static_cast<std::size_t>(share * static_cast<double>(sizes.size())); n < sizes.size()) {
+    std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(n), sizes.end());
+    least = sizes[n];
+  }
+  Packing packing;
+  std::vector<GrowingRows::Slot> kept;
+  unpack(weights.attributes, n_columns, [&](std::size_t g) { group = g, packing.begin_group(); },
+         [&](std::uint64_t key, std::span<const GrowingRows::Slot> slots) {
+           kept.clear();
+           for (const GrowingRows::Slot& slot : slots)
+             if (group >= plan.core.filter() || std::abs(slot.weight) >= least) kept.push_back(slot);
+           packing.add(key, kept);
+         });
+  return flat(std::move(packing.packed), "attributes");
+}
+
+// A parser's weights, validated.
 struct PyTreeModel {
   std::shared_ptr<PyArcPlan> plan;
   bool projective;
-  TreeArrays weights;
+  TreeArrays<In> weights;
   ARGUMENTS(plan, projective, weights)
-  FrozenPlaces core;
-  std::unique_ptr<FoldedArcs> folded;
+  std::optional<PlacedWeights> core;
 
   void begin() {
-    const auto& [tables, folds, values] = weights;
-    const std::size_t n = plan->core.places.templates.size();
-    core.columns = plan->columns(), core.values = values.data();
-    core.keys.tables = tables_from(tables, n);
-    core.keys.folds = tables_from(folds, static_cast<std::size_t>(plan->core.places.n_folds));
-    check_finite(values, "weights must be finite numbers");
-    std::size_t first = 0;
-    for (std::size_t t = 0; t < n; ++t) {
-      std::int64_t most = -1;
-      const FrozenTable& table = core.keys.tables[t];
-      for (std::uint64_t i = 0; i < table.n_slots; ++i) most = std::max<std::int64_t>(most, table.ids[i]);
-      core.first.push_back(first);
-      first += static_cast<std::size_t>(most + 1) * core.columns[t];
-    }
-    require(first == values.size(), "there must be one weight per column of an attribute");
-    folded = std::make_unique<FoldedArcs>(plan->core, core);
+    const auto& [packed, folds] = weights;
+    const std::vector<std::uint32_t> n_columns = plan->core.n_columns();
+    core.emplace(plan->core.places, n_columns, Learns::kNothing);
+    check_finite(packed.weights, "weights must be finite numbers");
+    require(folds.starts.size() == core->folds.size() + 1, "folds of another plan");
+    check_starts(folds.starts, folds.keys.size());
+    for (std::size_t f = 0; f < core->folds.size(); ++f)
+      for (std::int64_t i = folds.starts(f); i < folds.starts(f + 1); ++i)
+        require(core->folds[f].find_or_add(folds.keys(static_cast<std::size_t>(i))) == i - folds.starts(f), "duplicate key");
+    std::size_t group = 0;
+    without_gil([&] {
+      unpack(packed, n_columns,
+             [&](std::size_t g) {
+               group = g;
+               core->tables[g].reserve(6 * static_cast<std::size_t>(packed.counts(g)) / 5);  // twice as many slots as keys
+             },
+             [&](std::uint64_t key, std::span<const GrowingRows::Slot> slots) {
+               core->tables[group].find_or_add(key);
+               core->rows[group].add_attribute(slots);
+             });
+    });
+    for (GrowingRows& rows : core->rows) rows.shrink();
   }
 
   struct Scratch {
     PlacedSentence x;
-    ArcScorer<FoldedArcs> scorer;
+    ArcScorer<PlacedWeights> scorer;
     TreeChart chart;
     SpanningTrees spanning;
     std::vector<std::int32_t> heads;
   };
   Scratch scratch(bool sums = false) const {
-    return {{}, ArcScorer<FoldedArcs>(folded->arc_plan, *folded, sums), {}, {}, {}};
+    return {{}, ArcScorer<PlacedWeights>(plan->core, *core, sums), {}, {}, {}};
   }
   void load(Scratch& work, const PyArcData& data, std::size_t i) const {
     work.x.load(plan->core.places, data.codes, data.starts(i), data.starts(i + 1));
@@ -243,6 +295,7 @@ struct PyTreeModel {
       load(work, data, 0);
       double total = sum(work, arcs.data());
       if (total == kForbidden<double>) work.scorer.score_all(work.x), total = sum(work, arcs.data());
+      for (double& one : arcs) one = std::min(one, 1.0);  // rounding
       for (std::size_t m = 1; m <= n && L > 1; ++m) {
         const span<double> shares(labels.data() + (m - 1) * L, L);
         work.scorer.label_scores(work.x, static_cast<std::size_t>(heads(m - 1)), m, shares.data());
@@ -271,13 +324,17 @@ struct PyTreeModel {
     PlacedSentence x;
     x.load(plan->core.places, data.codes, 0, data.starts(1));
     const Anchor anchor = arc_anchor(head, sibling, word, x.size());
-    const ArcScorer<FrozenPlaces> scorer(plan->core, core);
-    scorer.each_attribute(x, anchor, 0, plan->core.n_templates(), [&](std::size_t t, std::uint64_t key, std::int32_t at) {
-      const float* row = core.row(t, key);
-      if (!row) return;
-      templates.push_back(static_cast<std::int32_t>(t)), between.push_back(at);
-      values.push_back(row[core.columns[t] > 1 ? label : 0]);
-    });
+    const ArcScorer<PlacedWeights> scorer(plan->core, *core);
+    for (std::size_t t = 0; t < plan->core.templates.size() - plan->core.has_filter; ++t) {
+      const ArcTemplate& of = plan->core.templates[t];
+      const auto column = static_cast<std::uint32_t>(plan->core.column(of, distance_of(head, word)) + (of.labelled ? label : 0));
+      scorer.each_attribute(x, anchor, of.group, [&](std::uint64_t key, std::int32_t at) {
+        const std::int32_t id = core->find(of.group, key);
+        const float weight = id < 0 ? 0 : core->value(of.group, id, column);
+        if (weight == 0) return;
+        templates.push_back(static_cast<std::int32_t>(t)), between.push_back(at), values.push_back(weight);
+      });
+    }
     return {std::move(templates), std::move(between), std::move(values)};
   }
 
@@ -305,7 +362,9 @@ std::vector<std::int32_t> projective_heads(const Ints& heads, const Longs& start
 }  // namespace
 
 void bind_trees(nb::module_& module) {
-  nb::class_<PyArcPlan>(module, "ArcPlan", "Templates of arcs, labels and siblings.").def(by_name());
+  nb::class_<PyArcPlan>(module, "ArcPlan", "Templates of arcs, labels and siblings.")
+      .def(by_name())
+      .def("pruned", &pruned, "weights"_a, "share"_a, "Weights without a share of them, the smallest; the filter stays.");
   nb::class_<PyArcData>(module, "ArcData", "Sentences as parsers take them.")
       .def(by_name())
       .def_prop_ro("n_sentences", &PyArcData::size);
@@ -322,7 +381,12 @@ void bind_trees(nb::module_& module) {
            "Templates, places between and weights of what an arc scores.");
   nb::class_<PyTreeObjective, PyObjective>(module, "TreeObjective", "Log losses of right trees.")
       .def(by_name())
-      .def("weights", &PyTreeObjective::weights, "vector"_a, "tables, folds, values");
+      .def("weights", &PyTreeObjective::weights, "vector"_a, "The weights as a parser has them.");
+  module.def("unpacked", [](const Bytes& bytes) {
+    std::vector<std::uint64_t> numbers;
+    for (Unpacked from{std::span<const std::uint8_t>(bytes)}; !from.ended();) numbers.push_back(from.next());
+    return numbers;
+  }, "bytes"_a, "Whole numbers that were packed into bytes.");
   module.def("projective_heads", &projective_heads, "heads"_a, "starts"_a, "Trees made projective by lifting arcs.");
   module.def("is_tree", [](const Ints& heads) { return is_tree(heads); }, "heads"_a, "Whether heads are a tree with one root.");
 }

@@ -6,28 +6,32 @@
 
 // Templates of arcs, validated.
 struct PyArcPlan {
-  PlanArrays plan;
-  std::tuple<std::size_t, std::size_t, std::size_t, std::size_t> counts;  // of templates: of arcs, labels, siblings, the filter
+  PlanArrays plan;                                     // of groups of templates
+  Array<std::int32_t, 2> templates;                    // [n, 3]: group, measure, whether it has labels
+  std::tuple<std::size_t, std::size_t, std::size_t> counts;  // of groups: of arcs, of siblings, the filter
   std::size_t n_labels;
-  ARGUMENTS(plan, counts, n_labels)
+  ARGUMENTS(plan, templates, counts, n_labels)
   trellis::ArcPlan core;
 
   void begin() {
     check_labels(n_labels);
     core.places = plan_from(plan, trellis::kBetween, static_cast<std::int32_t>(trellis::kSibling));
     const std::size_t n = core.places.templates.size();
-    const auto& [n_arcs, n_labelled, n_siblings, n_filters] = counts;
-    core.n_arcs = n_arcs, core.n_labelled = n_labelled, core.n_siblings = n_siblings, core.has_filter = n_filters > 0;
-    require(n_filters <= 1 && n_arcs <= n && n_labelled <= n && n_siblings <= n && core.n_templates() + n_filters == n,
-            "templates of arcs, labels, siblings and the filter must be all templates");
-    core.n_labels = n_labels;
-  }
-
-  // Number of weights per attribute of each template.
-  std::vector<std::uint32_t> columns() const {
-    std::vector<std::uint32_t> out(core.places.templates.size(), 1);
-    std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(core.n_arcs), core.n_labelled, static_cast<std::uint32_t>(n_labels));
-    return out;
+    const auto& [n_arcs, n_siblings, n_filters] = counts;
+    core.n_arcs = n_arcs, core.n_siblings = n_siblings, core.has_filter = n_filters > 0, core.n_labels = n_labels;
+    require(n_filters <= 1 && n_arcs <= n && n_siblings <= n && core.filter() + n_filters == n && n < trellis::PlacedWeights::kMostGroups,
+            "groups of arcs, siblings and the filter, together all of them");
+    require(templates.shape(1) == 3, "templates are [n, 3]");
+    core.groups.resize(n);
+    for (std::size_t t = 0; t < templates.shape(0); ++t) {
+      const std::int32_t group = templates(t, 0), measure = templates(t, 1), labelled = templates(t, 2);
+      require(group >= 0 && static_cast<std::size_t>(group) < n && measure >= 0 && measure <= 2 && labelled >= 0 &&
+                  labelled <= (static_cast<std::size_t>(group) < n_arcs), "template out of range");
+      require(core.add(static_cast<std::size_t>(group), static_cast<trellis::ArcMeasure>(measure), labelled),
+              "too many labels for templates with distances; use direction, or fewer labels");
+    }
+    for (std::size_t g = 0; g < n; ++g)
+      require(g == core.filter() ? core.groups[g].templates.size() == 1 : !core.groups[g].templates.empty(), "a group without templates");
   }
 };
 

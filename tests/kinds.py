@@ -379,6 +379,7 @@ KINDS = [
             "projective": Change(True, False, {"order": 1}),
             "labelled": Change(True, False, {"features": TEMPLATES[:6], "order": 1}),
             "filter": Change(None, "pos[head] & pos[dep]"),
+            "prune_weights": Change(0.0, 0.5),
             "lenient": Change(False, True),
             "metric": Change("uas", "las", {"dev": PARSED["other"]}),
         },

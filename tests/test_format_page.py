@@ -199,8 +199,10 @@ TAGGER: dict[str, Damage] = {
 PARSER: dict[str, Damage] = {
     **{f"no {name}": without(*TEXT, name) for name in ("templates", "columns", "lookups", "labels", "projective")},
     "no templates of siblings": without(*TEXT, "templates", "siblings"),
-    "no values": without("values"),
-    "no tables.keys": without("tables.keys"),
+    **{
+        f"no {name}": without(name)
+        for name in ("attributes.counts", "attributes.keys", "attributes.weights", "folds.keys")
+    },
 }
 TREES: dict[str, Damage] = {
     **{f"no {name}": without(*TEXT, name) for name in ("grammar", "coarse", "templates", "prune", "family", "columns")},

@@ -21,6 +21,7 @@ from trellis._support.tensor_file import read_tensors, write_tensors
 from trellis.evaluation.attachment import attachment
 from trellis.features.arcs import UD_COLUMNS, arc_templates, arc_vocabulary
 from trellis.features.templates import parse_template
+from trellis.tasks.parsing.weights import rows_of
 
 TEMPLATES = [
     "pos[head] & pos[dep] & direction",
@@ -75,7 +76,13 @@ SHAPES = [(1, True), (2, True), (1, False)]
 def parser_of(learner: trellis.Learner, order: int, projective: bool, **more: Any) -> trellis.Parser:
     corpus = treebank(25, 1, projective=projective)
     return trellis.Parser.train(
-        corpus, features=TEMPLATES, learner=learner, order=order, projective=projective, filter=None, **more
+        corpus,
+        features=TEMPLATES,
+        learner=learner,
+        order=order,
+        projective=projective,
+        filter=None,
+        **{"prune_weights": 0.0, **more},
     )
 
 
@@ -221,7 +228,8 @@ def test_probabilities_of_scores_far_apart(projective: bool, factor: float) -> N
     parser = trellis.Parser.train(
         trellis.read(columns), features=features, learner=learner, order=1, projective=projective, filter=None
     )
-    parser = replace(parser, weights={**parser.weights, "values": parser.weights["values"] * np.float32(factor)})
+    larger = parser.weights["attributes.weights"] * np.float32(factor)
+    parser = replace(parser, weights={**parser.weights, "attributes.weights": larger})
     for i in range(len(corpus)):
         x = inputs(corpus, i)
         n = len(x["word"])
@@ -542,6 +550,16 @@ def test_wrong_settings_are_one_line(options: dict[str, Any], why: str) -> None:
         trellis.Parser.train(treebank(5, 1), **options)
 
 
+def test_too_many_labels_for_distances() -> None:
+    n = 5000
+    corpus = {"word": [["a"]] * n, "pos": [["A"]] * n, "head": [["0"]] * n, "deprel": [[f"l{i}"] for i in range(n)]}
+    options: dict[str, Any] = {"learner": trellis.Perceptron(epochs=1), "order": 1, "prune_weights": 0.0}
+    with pytest.raises(trellis.LearnerError, match="too many labels for templates with distances; use direction"):
+        trellis.Parser.train(corpus, features=["pos[head]", "label & pos[dep] & distance"], **options)
+    parser = trellis.Parser.train(corpus, features=["pos[head]", "label & pos[dep] & direction"], **options)
+    assert len(parser.labels) == n
+
+
 def test_default_features_without_tags() -> None:
     corpus = {"word": [["a", "b"]] * 3, "head": [["0", "1"]] * 3}
     with pytest.raises(
@@ -574,6 +592,27 @@ def test_wrong_questions_are_one_line() -> None:
         trellis.TemplateError, match="reads arcs of trees; templates of a tagger read tokens, such as word"
     ):
         trellis.train(treebank(5, 1), target="pos", features=["word[head]"])
+
+
+def test_pruned_weights_are_the_smallest() -> None:
+    corpus, learner = treebank(25, 1), trellis.MIRA(epochs=3, C=0.05)
+    full, half = (
+        trellis.Parser.train(corpus, features=TEMPLATES, learner=learner, prune_weights=share) for share in (0.0, 0.5)
+    )
+    before, after = (
+        {(term.feature, term.label): term.weight for term in parser.top_features(None)} for parser in (full, half)
+    )
+    assert after.items() <= before.items()
+    dropped = [abs(weight) for key, weight in before.items() if key not in after]
+    assert 0.45 * len(before) < len(dropped) <= 0.5 * len(before)
+    assert max(dropped) < min(map(abs, after.values()))
+    filters = [list(rows_of(parser.weights))[-1] for parser in (full, half)]
+    assert np.array_equal(filters[0].keys, filters[1].keys)
+    assert (filters[1].weights == 1).all()
+    x = inputs(corpus, 3)
+    terms = half.explain(x).terms
+    assert half.parse(x).score == pytest.approx(sum(term.weight for term in terms), abs=1e-5)
+    assert {term.feature for term in terms} <= {feature for feature, _ in after}
 
 
 def test_sentence_weights_of_zero_leave_sentences_out() -> None:

@@ -9,15 +9,20 @@
 
 namespace trellis {
 
-// Offsets of the weights of each template, and the total: [n_templates + 1]. Attributes of the filter have no weights: only
-// their presence matters.
-std::vector<std::size_t> first_weights(const ArcPlan& plan, const GrowingPlaces& attributes);
+// The attributes of all gold parts, and of the filter. Each has one slot per template and value of its measure, which stands
+// for a weight, or for one per label.
+PlacedWeights right_attributes(const ArcPlan& plan, const TreeExamples& examples);
 
-// Attributes of all gold parts, and of the filter.
-void add_right_attributes(const ArcPlan& plan, const TreeExamples& examples, GrowingPlaces& to);
+// Offsets of the weights of every slot of each group, and the total; weights are ordered by group, key and column. The filter
+// has no weights: only the presence of its attributes matters.
+struct TreeParameters {
+  std::vector<std::vector<std::size_t>> first;  // [n_groups] of [n_slots]
+  std::size_t total = 0;
+  TreeParameters(const ArcPlan& plan, const PlacedWeights& attributes);
+};
 
 // All arguments must outlive it.
-std::unique_ptr<ExampleObjective> tree_objective(const ArcPlan& plan, const GrowingPlaces& attributes,
+std::unique_ptr<ExampleObjective> tree_objective(const ArcPlan& plan, const PlacedWeights& attributes, const TreeParameters& parameters,
                                                  const TreeExamples& examples, bool projective);
 
 }  // namespace trellis

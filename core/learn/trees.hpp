@@ -20,7 +20,7 @@ struct TreeExamples {
 
 class Trees {
  public:
-  Trees(const ArcPlan& plan, GrowingPlaces& weights, const TreeExamples& examples, bool projective)
+  Trees(const ArcPlan& plan, PlacedWeights& weights, const TreeExamples& examples, bool projective)
       : plan_(plan), weights_(weights), examples_(examples), projective_(projective), scorer_(plan, weights) {}
 
   // Adds the attributes of arcs like the gold arcs to the filter, with weight 1.
@@ -28,9 +28,9 @@ class Trees {
     for (std::size_t i = 0; plan_.has_filter && i + 1 < examples_.starts.size(); ++i) {
       enter(i);
       for (std::size_t m = 1; m <= n_; ++m) {
-        const auto h = static_cast<std::size_t>(right_heads_[m - 1]), filter = plan_.n_templates();
+        const auto h = static_cast<std::size_t>(right_heads_[m - 1]), filter = plan_.filter();
         Changes attributes;
-        add({filter, filter + 1, h, 0, 0}, m, 1, attributes);
+        add({filter, filter + 1, h, h, 0, false}, m, 1, attributes);
         for (const Change& one : attributes) *weights_.make(one.row, one.place).weight = 1;
       }
     }
@@ -84,7 +84,7 @@ class Trees {
   // Phi(gold)
   void collect_right(Changes& out) {
     for (std::size_t m = 1; m <= n_; ++m)
-      for (const Templates& part : parts_of(right_heads_.data(), right_labels_.data(), right_siblings_.data(), m)) add(part, m, 1, out);
+      for (const Features& part : parts_of(right_heads_.data(), right_labels_.data(), right_siblings_.data(), m)) add(part, m, 1, out);
   }
 
   void collect(const std::int32_t* output, Changes& out) {
@@ -98,21 +98,21 @@ class Trees {
   }
 
  private:
-  // Adds templates `first` to `last` at an arc of a word, with a label.
-  struct Templates {
+  // The features of groups `first` to `last` at an arc of a word: those of templates with labels, or of others.
+  struct Features {
     std::size_t first, last, head, sibling;
     std::uint32_t label;
-    bool operator==(const Templates&) const = default;
+    bool labelled;
+    bool operator==(const Features&) const = default;
   };
   static constexpr std::size_t kLabelled = 1;
   // The features of a tree at word m: arcs, labels, siblings.
-  std::array<Templates, 3> parts_of(const std::int32_t* heads, const std::int32_t* labels, const std::int32_t* siblings,
-                                    std::size_t m) const {
+  std::array<Features, 3> parts_of(const std::int32_t* heads, const std::int32_t* labels, const std::int32_t* siblings,
+                                   std::size_t m) const {
     const auto h = static_cast<std::size_t>(heads[m - 1]);
-    const std::size_t labelled = plan_.n_arcs + plan_.n_labelled;
-    return {{{0, plan_.n_arcs, h, h, 0},
-             {plan_.n_arcs, labelled, h, h, static_cast<std::uint32_t>(labels[m - 1])},
-             {labelled, plan_.n_templates(), h, plan_.second_order() ? static_cast<std::size_t>(siblings[m - 1]) : h, 0}}};
+    return {{{0, plan_.n_arcs, h, h, 0, false},
+             {0, plan_.n_arcs, h, h, static_cast<std::uint32_t>(labels[m - 1]), true},
+             {plan_.n_arcs, plan_.filter(), h, plan_.second_order() ? static_cast<std::size_t>(siblings[m - 1]) : h, 0, false}}};
   }
   // Cost-augmented scores: 1 for a wrong head, and for a wrong label at the right head.
   const TreeScores& with_costs() {
@@ -139,21 +139,26 @@ class Trees {
     output.assign(heads, heads + n_);
     for (std::size_t m = 1; m <= n_; ++m) output.push_back((*labels_)[static_cast<std::size_t>(heads[m - 1]) * (n_ + 1) + m]);
   }
-  void add(const Templates& part, std::size_t m, double by, Changes& out) {
+  void add(const Features& part, std::size_t m, double by, Changes& out) {
     const Anchor anchor = arc_anchor(part.head, part.sibling, m, x_.size());
-    for (std::size_t t = part.first; t < part.last; ++t)
-      each_key(plan_.places, plan_.places.templates[t], x_, anchor, weights_.made_folds(), [&](std::uint64_t key, std::int32_t) {
-        out.push_back({static_cast<std::uint32_t>(t), weights_.make_attribute(t, key) * weights_.columns[t] + part.label, by});
+    const std::uint32_t distance = distance_of(part.head, m);
+    for (std::size_t g = part.first; g < part.last; ++g) {
+      if (!plan_.groups[g].has(part.labelled)) continue;
+      each_key(plan_.places, plan_.places.templates[g], x_, anchor, weights_.made_folds(), [&](std::uint64_t key, std::int32_t) {
+        const std::uint32_t id = weights_.make_attribute(g, key);
+        for (const ArcTemplate& of : plan_.groups[g].templates)
+          if (of.labelled == part.labelled) out.push_back({id, PlacedWeights::place(g, plan_.column(of, distance) + part.label), by});
       });
+    }
   }
 
   const ArcPlan& plan_;
-  GrowingPlaces& weights_;
+  PlacedWeights& weights_;
   const TreeExamples& examples_;
   bool projective_;
   std::size_t n_ = 0;
   PlacedSentence x_;
-  ArcScorer<GrowingPlaces> scorer_;
+  ArcScorer<PlacedWeights> scorer_;
   std::span<const std::int32_t> right_heads_, right_labels_;
   std::vector<std::int32_t> right_siblings_, siblings_, heads_, costly_labels_;
   const std::vector<std::int32_t>* labels_ = nullptr;  // best labels of arcs, by score or by score + cost

@@ -42,21 +42,24 @@ struct FrozenTable {
   }
 };
 
+// At most three of five slots are taken.
 class GrowingTable {
  public:
   GrowingTable() { resize(16); }
+  // Makes room for n keys.
+  void reserve(std::size_t n) { resize(std::max(entries_.size(), 5 * n / 3 + 2)); }
 
   // The id of the key; a new key gets the next id.
   std::int32_t find_or_add(std::uint64_t key) {
     Entry& entry = entries_[place_of(key)];
     if (entry.id >= 0) return entry.id;
     entry = {key, size_};
-    if (2 * static_cast<std::size_t>(++size_) >= entries_.size()) resize(2 * entries_.size());
+    if (5 * static_cast<std::size_t>(++size_) >= 3 * entries_.size()) resize(3 * entries_.size() / 2);
     return size_ - 1;
   }
   // The id of the key, -1 if it has none.
   std::int32_t find(std::uint64_t key) const { return entries_[place_of(key)].id; }
-  void prefetch(std::uint64_t key) const { __builtin_prefetch(&entries_[mix(key) & (entries_.size() - 1)]); }
+  void prefetch(std::uint64_t key) const { __builtin_prefetch(&entries_[first_slot(key)]); }
   std::int32_t size() const { return size_; }
 
   // Calls each(key, id) for every entry, in slot order.
@@ -67,16 +70,17 @@ class GrowingTable {
   }
 
  private:
-  struct Entry {
+  struct [[gnu::packed]] Entry {
     std::uint64_t key = 0;
     std::int32_t id = -1;  // -1: empty
   };
   using Entries = std::vector<Entry, LargePages<Entry>>;
 
+  std::uint64_t first_slot(std::uint64_t key) const { return (mix(key) >> 32) * entries_.size() >> 32; }
   // The slot of the key, or the one to insert it at.
   std::size_t place_of(std::uint64_t key) const {
-    std::uint64_t i = mix(key) & (entries_.size() - 1);
-    while (entries_[i].id >= 0 && entries_[i].key != key) i = (i + 1) & (entries_.size() - 1);
+    std::uint64_t i = first_slot(key);
+    while (entries_[i].id >= 0 && entries_[i].key != key) i = i + 1 < entries_.size() ? i + 1 : 0;
     return i;
   }
   void resize(std::size_t n_slots) {
@@ -88,6 +92,22 @@ class GrowingTable {
   Entries entries_;  // [n_slots]
   std::int32_t size_ = 0;
 };
+
+// All keys in the order of their ids.
+inline std::vector<std::uint64_t> keys_of(const GrowingTable& table) {
+  std::vector<std::uint64_t> keys(static_cast<std::size_t>(table.size()));
+  table.for_each([&](std::uint64_t key, std::int32_t id) { keys[static_cast<std::size_t>(id)] = key; });
+  return keys;
+}
+
+// Keys with their ids, by ascending keys.
+inline std::vector<std::pair<std::uint64_t, std::int32_t>> sorted_keys(const GrowingTable& table) {
+  std::vector<std::pair<std::uint64_t, std::int32_t>> out;
+  out.reserve(static_cast<std::size_t>(table.size()));
+  table.for_each([&](std::uint64_t key, std::int32_t id) { out.emplace_back(key, id); });
+  std::sort(out.begin(), out.end());
+  return out;
+}
 
 // A tree of symbol sequences: a node for each prefix, after the roots, where sequences begin.
 class SymbolTree {

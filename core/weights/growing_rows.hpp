@@ -6,6 +6,7 @@
 // and, for some learners, its variance, initially 1.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -23,31 +24,43 @@ struct LearntWeight {
   float* variance = nullptr;
 };
 
+// What weights have beside them: nothing if they do not change any more, sums, or sums and variances.
+enum class Learns { kNothing, kWeights, kVariances };
+
 // Sum and variance of a weight.
 class Beside {
  public:
-  explicit Beside(bool variances, std::size_t n = 0) : sums(n), variances(variances ? n : 0, 1.0f), varies_(variances) {}
+  explicit Beside(Learns learns, std::size_t n = 0) : learns_(learns) { resize(n); }
+  explicit Beside(bool varies, std::size_t n = 0) : Beside(varies ? Learns::kVariances : Learns::kWeights, n) {}
   void resize(std::size_t n) {
-    sums.resize(n);
-    if (varies_) variances.resize(n, 1.0f);
+    if (learns_ != Learns::kNothing) sums.resize(n);
+    if (varies()) variances.resize(n, 1.0f);
   }
   void copy(std::size_t s, const Beside& from, std::size_t from_s) {
-    sums[s] = from.sums[from_s];
-    if (varies_) variances[s] = from.variances[from_s];
+    if (learns_ != Learns::kNothing) sums[s] = from.sums[from_s];
+    if (varies()) variances[s] = from.variances[from_s];
   }
-  float variance(std::size_t s) const { return varies_ ? variances[s] : 1.0f; }
-  LearntWeight at(std::size_t s, float& weight) { return {&weight, &sums[s], varies_ ? &variances[s] : nullptr}; }
+  void clear(std::size_t s) {
+    if (learns_ != Learns::kNothing) sums[s] = 0;
+    if (varies()) variances[s] = 1;
+  }
+  float variance(std::size_t s) const { return varies() ? variances[s] : 1.0f; }
+  LearntWeight at(std::size_t s, float& weight) {
+    return {&weight, learns_ == Learns::kNothing ? nullptr : &sums[s], varies() ? &variances[s] : nullptr};
+  }
 
-  std::vector<double> sums;
+  std::vector<double> sums;      // or empty
   std::vector<float> variances;  // or empty
 
  private:
-  bool varies_;
+  bool varies() const { return learns_ == Learns::kVariances; }
+  Learns learns_;
 };
 
 // A dense table of weights.
 struct LearntTable : Beside {
-  LearntTable(std::size_t n, bool variances) : Beside(variances, n), weights(n) {}
+  template <class Kind>
+  LearntTable(std::size_t n, Kind learns) : Beside(learns, n), weights(n) {}
   void resize(std::size_t n) { weights.resize(n), Beside::resize(n); }
   LearntWeight at(std::size_t cell) { return Beside::at(cell, weights[cell]); }
 
@@ -58,8 +71,30 @@ class GrowingRows {
  public:
   // Rows over n_labels labels. A row becomes heavy with that many labels; 0: never.
   GrowingRows(std::size_t n_attributes, std::size_t n_labels, std::size_t heavy_from, bool variances = false)
+      : GrowingRows(n_attributes, n_labels, heavy_from, variances ? Learns::kVariances : Learns::kWeights) {}
+  GrowingRows(std::size_t n_attributes, std::size_t n_labels, std::size_t heavy_from, Learns learns)
       : n_labels_(n_labels), stride_(padded(n_labels)), heavy_from_(heavy_from), rows_(n_attributes),
-        beside_slots_(variances), heavy_(0, variances) {}
+        beside_slots_(learns), heavy_(0, learns) {}
+
+  struct Slot {
+    std::uint32_t label;
+    float weight;
+  };
+
+  // One more attribute, whose row is empty.
+  void add_attribute() { rows_.emplace_back(); }
+  // One more attribute of rows that do not learn, with all its weights: there is no room for others.
+  void add_attribute(std::span<const Slot> slots) {
+    const bool heavy = heavy_from_ && slots.size() >= heavy_from_;
+    const std::size_t offset = heavy ? heavy_.weights.size() : slots_.size();
+    check_offset(offset + (heavy ? stride_ : slots.size()));
+    rows_.push_back({static_cast<std::uint32_t>(offset), heavy ? kHeavy : static_cast<std::uint32_t>(slots.size())});
+    if (!heavy) return slots_.insert(slots_.end(), slots.begin(), slots.end()), void();
+    heavy_.resize(offset + stride_);
+    for (const Slot& slot : slots) heavy_.weights[offset + slot.label] = slot.weight;
+  }
+  // Releases memory that only growing rows need.
+  void shrink() { rows_.shrink_to_fit(), slots_.shrink_to_fit(); }
 
   // From now on only set() adds labels to rows. No row becomes heavy, since a heavy row has all labels.
   void stop_growing() { grows_ = false, heavy_from_ = 0; }
@@ -75,6 +110,32 @@ class GrowingRows {
   // If rows do not grow, an attribute has no feature with a label it was never seen with.
   bool may_have(std::int32_t attribute, std::uint32_t label) { return grows_ || find(attribute, label).weight; }
   LearntWeight find(std::int32_t attribute, std::uint32_t label) { return find(rows_[attribute], label); }
+
+  // The number of the slot that w[attribute, label] has in a light row; -1 if it does not exist.
+  std::int64_t slot_of(std::int32_t attribute, std::uint32_t label) const {
+    const Row row = rows_[attribute];
+    for (std::uint32_t s = row.offset; s < row.offset + row.size; ++s)
+      if (slots_[s].label == label) return s;
+    return -1;
+  }
+  std::size_t n_slots() const { return slots_.size(); }
+  // w[attribute, label], 0 if it does not exist
+  float value(std::int32_t attribute, std::uint32_t label) const {
+    if (rows_[attribute].size == kHeavy) return heavy_.weights[rows_[attribute].offset + label];
+    const std::int64_t slot = slot_of(attribute, label);
+    return slot < 0 ? 0 : slots_[static_cast<std::size_t>(slot)].weight;
+  }
+  // sums[z] += w[attribute, first + z], for n labels
+  void add_part(std::int32_t attribute, std::uint32_t first, std::size_t n, double* sums) const {
+    const Row row = rows_[attribute];
+    if (row.size == kHeavy) {
+      const float* const weights = heavy_.weights.data() + row.offset + first;
+      for (std::size_t z = 0; z < n; ++z) sums[z] += weights[z];
+      return;
+    }
+    for (std::uint32_t s = row.offset; s < row.offset + row.size; ++s)
+      if (const std::uint32_t z = slots_[s].label - first; z < n) sums[z] += slots_[s].weight;
+  }
 
   std::size_t n_attributes() const { return rows_.size(); }
   std::size_t n_labels() const { return n_labels_; }
@@ -109,20 +170,22 @@ class GrowingRows {
   // Calls visit(attribute, label, weight, sum, variance) for all weights, attributes and their labels ascending.
   template <class Visit>
   void each(Visit visit) const {
-    std::vector<std::uint32_t> order;
-    for (std::size_t a = 0; a < rows_.size(); ++a) {
-      const Row row = rows_[a];
-      if (row.size == kHeavy) {
-        for (std::size_t z = 0, s = row.offset; z < n_labels_; ++z, ++s)
-          visit(a, static_cast<std::uint32_t>(z), heavy_.weights[s], heavy_.sums[s], heavy_.variance(s));
-        continue;
-      }
-      order.resize(row.size);
-      for (std::uint32_t s = 0; s < row.size; ++s) order[s] = row.offset + s;
-      std::sort(order.begin(), order.end(), [&](auto s, auto t) { return slots_[s].label < slots_[t].label; });
-      for (std::uint32_t s : order)
-        visit(a, slots_[s].label, slots_[s].weight, beside_slots_.sums[s], beside_slots_.variance(s));
+    for (std::size_t a = 0; a < rows_.size(); ++a) each(a, visit);
+  }
+  // The same for the weights of attribute a.
+  template <class Visit>
+  void each(std::size_t a, Visit visit) const {
+    const Row row = rows_[a];
+    if (row.size == kHeavy) {
+      for (std::size_t z = 0, s = row.offset; z < n_labels_; ++z, ++s)
+        visit(a, static_cast<std::uint32_t>(z), heavy_.weights[s], heavy_.sums[s], heavy_.variance(s));
+      return;
     }
+    std::vector<std::uint32_t> order(row.size);
+    for (std::uint32_t s = 0; s < row.size; ++s) order[s] = row.offset + s;
+    std::sort(order.begin(), order.end(), [&](auto s, auto t) { return slots_[s].label < slots_[t].label; });
+    for (std::uint32_t s : order)
+      visit(a, slots_[s].label, slots_[s].weight, beside_slots_.sums[s], beside_slots_.variance(s));
   }
 
  private:
@@ -130,10 +193,6 @@ class GrowingRows {
   struct Row {
     std::uint32_t offset = 0;  // into slots_, or into heavy_
     std::uint32_t size = 0;    // used slots, out of bit_ceil(size); kHeavy for a heavy row
-  };
-  struct Slot {
-    std::uint32_t label;
-    float weight;
   };
 
   TRELLIS_INLINE LearntWeight find(const Row& row, std::uint32_t label) {
@@ -148,7 +207,7 @@ class GrowingRows {
     if (end > kHeavy) throw std::length_error("more than 2^32 weights; use fewer features or labels");
   }
 
-  // A new slot for a label that is not in the row. The old slots of a moved row stay unused: at most half.
+  // A new slot for a label that is not in the row. The old slots of a moved row are given to another row of their number.
   LearntWeight grow(Row& row, std::uint32_t label) {
     if (heavy_from_ && row.size + 1 >= heavy_from_) {
       const std::size_t offset = heavy_.weights.size();
@@ -158,29 +217,46 @@ class GrowingRows {
         heavy_.weights[offset + slots_[s].label] = slots_[s].weight;
         heavy_.copy(offset + slots_[s].label, beside_slots_, s);
       }
+      give_up(row);
       row = {static_cast<std::uint32_t>(offset), kHeavy};
       return find(row, label);
     }
     if (row.size == 0 || std::has_single_bit(row.size)) {  // full: move to a doubled capacity
-      const std::size_t offset = slots_.size();
-      check_offset(offset + std::bit_ceil(row.size + 1));
-      beside_slots_.resize(offset + std::bit_ceil(row.size + 1));
-      slots_.resize(offset + std::bit_ceil(row.size + 1));
+      const std::size_t offset = slots_for(std::bit_ceil(row.size + 1));
       for (std::uint32_t s = 0; s < row.size; ++s) {
         slots_[offset + s] = slots_[row.offset + s];
         beside_slots_.copy(offset + s, beside_slots_, row.offset + s);
       }
+      give_up(row);
       row.offset = static_cast<std::uint32_t>(offset);
     }
     const std::uint32_t s = row.offset + row.size++;
-    slots_[s] = {label, 0};
+    slots_[s] = {label, 0}, beside_slots_.clear(s);
     return beside_slots_.at(s, slots_[s].weight);
+  }
+  // The first of so many slots, a power of two.
+  std::size_t slots_for(std::uint32_t capacity) {
+    std::vector<std::uint32_t>& free = free_[std::countr_zero(capacity)];
+    if (!free.empty()) {
+      const std::uint32_t offset = free.back();
+      free.pop_back();
+      return offset;
+    }
+    const std::size_t offset = slots_.size();
+    check_offset(offset + capacity);
+    beside_slots_.resize(offset + capacity);
+    slots_.resize(offset + capacity);
+    return offset;
+  }
+  void give_up(const Row& row) {
+    if (row.size) free_[std::countr_zero(std::bit_ceil(row.size))].push_back(row.offset);
   }
 
   std::size_t n_labels_, stride_, heavy_from_;
   bool grows_ = true;
   std::vector<Row> rows_;  // [n_attributes]
   std::vector<Slot> slots_;
+  std::array<std::vector<std::uint32_t>, 32> free_;  // offsets of unused slots, by the logarithm of their number
   Beside beside_slots_;
   LearntTable heavy_;  // rows of stride_
 };

@@ -27,7 +27,11 @@ Recipe = dict[str, Any]
 
 
 def compact(tensors: Mapping[str, Array], weights: WeightType) -> tuple[Arrays, dict[str, Recipe]]:
-    """Compact arrays with their recipes, by name. Weights are the arrays of 32-bit floats."""
+    """Compact arrays with their recipes, by name.
+
+    Weights are the arrays of 32-bit floats called ``weights`` or ``NAME.weights``. Those with values that a 16-bit float
+    does not have, such as the minus infinity of forbidden label pairs, keep their type.
+    """
     out, recipes = Arrays(), dict[str, Recipe]()
     tables = _tables(tensors)
     for name, array in tensors.items():
@@ -37,12 +41,14 @@ def compact(tensors: Mapping[str, Array], weights: WeightType) -> tuple[Arrays, 
         if array.nbytes <= SMALL:
             out[name] = array
         else:
-            out[name], recipes[name] = _deflated(array, weights)
+            is_weights = array.dtype == np.float32 and name.rpartition(".")[2] == "weights"
+            rounds = is_weights and np.abs(array).max() <= np.finfo(np.float16).max
+            out[name], recipes[name] = _deflated(array, weights if rounds else "float32")
     for table in tables:
         keys, ids = _sorted_entries(*(tensors[f"{table}.{part}"] for part in ("keys", "ids", "starts")))
         for part, array in (("keys", keys), ("ids", ids)):
             name = f"{table}.{part}"
-            out[name], recipes[name] = _deflated(array, weights)
+            out[name], recipes[name] = _deflated(array, "float32")
             recipes[name]["table"] = table
     return out, recipes
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
+
+import numpy as np
 
 from trellis import _core
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Corpus
 from trellis.features.extraction import Coded
-from trellis.features.places import PlaceVocabulary, known_columns
-from trellis.features.templates import Template, parse_template
+from trellis.features.places import Keys, PlaceVocabulary, known_columns, unpacked
+from trellis.features.templates import ARC_MEASURES, Look, Template, parse_template
 from trellis.features.vocabulary import ColumnVocabulary, TemplateSource, bind, templates_of
 
 UD_COLUMNS = ("lemma", "xpos", "feats")  # further columns of CoNLL-U, besides words and coarse tags
@@ -98,6 +100,27 @@ def default_templates(informative: Container[str]) -> list[str]:
     return [text for text in ARC_PRESETS["ud"] if not any(re.search(rf"\b{re.escape(name)}", text) for name in missing)]
 
 
+N_VALUES = 1, 2, 14  # of a measure: none, direction, distance
+
+
+class Block(NamedTuple):
+    """The columns of a template in the rows of its group: per value of its measure one, or one per label."""
+
+    group: int
+    first: int
+    measure: int  # an index of N_VALUES
+    width: int
+
+    @property
+    def end(self) -> int:
+        """The first column behind them."""
+        return self.first + N_VALUES[self.measure] * self.width
+
+
+def _unmeasured(template: Template) -> tuple[Look, ...]:
+    return tuple(look for look in template.looks if look.place not in ARC_MEASURES)
+
+
 @dataclass(frozen=True, slots=True)
 class ArcTemplates:
     """Templates bound to columns, in the order native code has them."""
@@ -113,9 +136,29 @@ class ArcTemplates:
         return (*self.arcs, *self.labelled, *self.siblings, *self.filter)
 
     @property
-    def counts(self) -> tuple[int, int, int, int]:
-        """Number of templates of each kind."""
-        return len(self.arcs), len(self.labelled), len(self.siblings), len(self.filter)
+    def groups(self) -> list[list[tuple[Look, ...]]]:
+        """The looks of the keys of templates: of arcs and labels, of siblings, of the filter.
+
+        Templates that differ in measures and labels alone are a group, with one key.
+        """
+        kinds = (*self.arcs, *self.labelled), self.siblings, self.filter
+        return [list(dict.fromkeys(_unmeasured(template) for template in kind)) for kind in kinds]
+
+    def blocks(self, n_labels: int) -> list[Block]:
+        """Where the weights of each template are in the rows of its group."""
+        arcs, siblings, filters = self.groups
+        kinds = [(arcs, 0, (*self.arcs, *self.labelled)), (siblings, len(arcs), self.siblings)]
+        kinds.append((filters, len(arcs) + len(siblings), self.filter))
+        ends, out = dict[int, int](), list[Block]()
+        for groups, before, template in ((groups, n, one) for groups, n, kind in kinds for one in kind):
+            group = before + groups.index(_unmeasured(template))
+            places = [look.place for look in template.looks]
+            measure = 2 if "distance" in places else int("direction" in places)
+            width = max(1, n_labels) if template.labelled else 1
+            block = Block(group, ends.get(group, 0), measure, width)
+            ends[group] = block.end
+            out.append(block)
+        return out
 
     @property
     def columns(self) -> list[str]:
@@ -155,11 +198,11 @@ class ArcVocabulary(PlaceVocabulary[ArcTemplates]):
 
     __slots__ = ()
     PLACES: ClassVar = {"head": 0, "dep": 1, "sibling": 2, "between": -2}  # as in core/weights/arcs.hpp
-    MEASURE_BITS: ClassVar = {"direction": 1, "distance": 4}
+    MEASURE_BITS: ClassVar = {}  # measures are columns, not in keys
     MEASURES: ClassVar = {
         "direction": ("left", "right"),
         "distance": (*range(-1, -6, -1), "-6..10", "-11..", *range(1, 6), "+6..10", "+11.."),
-    }  # by their ids
+    }  # by their values
     BEFORE: ClassVar = "_ROOT"
 
     @property
@@ -167,9 +210,36 @@ class ArcVocabulary(PlaceVocabulary[ArcTemplates]):
         """The templates one after the other."""
         return self.templates.all
 
+    @property
+    def keyed(self) -> list[Template]:
+        """The groups of templates."""
+        return [Template(looks) for kind in self.templates.groups for looks in kind]
+
     def plan(self, n_labels: int) -> _core.ArcPlan:
         """The templates as arrays for native code."""
-        return _core.ArcPlan(self.layout(), self.templates.counts, n_labels)
+        groups, blocks = self.templates.groups, self.templates.blocks(n_labels)
+        parts = [
+            (block.group, block.measure, int(template.labelled))
+            for block, template in zip(blocks, self.all, strict=True)
+        ]
+        arrays = np.array(parts, np.int32).reshape(-1, 3)
+        return _core.ArcPlan(self.layout(), arrays, tuple(map(len, groups)), n_labels)
+
+    def names_of(self, t: int, block: Block, keys: Keys, values: Sequence[int], folds: Sequence[Keys]) -> list[str]:
+        """Attributes of a template as a person reads them, by keys and values of its measure."""
+        ids = iter(unpacked(keys, self.layout().atoms_of(block.group), folds))
+        texts = [
+            self.measured(look.place, block.measure, values)
+            if look.place in ARC_MEASURES
+            else self.texts(look, next(ids).tolist(), self.MEASURES)
+            for look in self.all[t].looks
+        ]
+        return [" & ".join(row) for row in zip(*texts, strict=True)] if texts else ["bias"] * len(keys)
+
+    def measured(self, name: str, measure: int, values: Sequence[int]) -> list[str]:
+        """Texts of the values of a template's measure; a distance includes the direction."""
+        shown = [value // 7 if name == "direction" and measure == 2 else value for value in values]
+        return [f"{name}={self.MEASURES[name][value]}" for value in shown]
 
 
 def arc_vocabulary(

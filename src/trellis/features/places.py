@@ -45,6 +45,11 @@ class PlaceVocabulary(Generic[T]):
         """The templates one after the other."""
         raise NotImplementedError
 
+    @property
+    def keyed(self) -> Sequence[Template]:
+        """Templates as their keys are: each has a table."""
+        return self.all
+
     def read(self, corpus: Corpus) -> list[Coded]:
         """Columns of sentences as codes with views; views of values unseen in training are computed."""
         coded = list[Coded]()
@@ -76,7 +81,7 @@ class PlaceVocabulary(Generic[T]):
             n_ids = 2 * self.reach + len(self.columns[c].strings_of(j))
             return slots.index((c, j)), self.PLACES[look.place], bits_of(n_ids)
 
-        atoms, shapes, _, n_folds = pack_keys(self.all, atom_of)
+        atoms, shapes, _, n_folds = pack_keys(self.keyed, atom_of)
         shapes[:, 2] = np.arange(len(shapes))
         return Plan(atoms, shapes, len(shapes), n_folds, self.reach, np.array(slots, np.int32).reshape(-1, 2))
 

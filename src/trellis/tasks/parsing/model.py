@@ -21,22 +21,19 @@ from trellis.corpus.read import TrainingFile, read, read_like
 from trellis.evaluation.attachment import AttachmentReport, attachment_of
 from trellis.features.arcs import ArcTemplates, ArcVocabulary
 from trellis.features.extraction import Coded
-from trellis.features.known import keys_in_order
-from trellis.features.places import MEASURE
 from trellis.features.presets import ALIASES
-from trellis.features.templates import parse_template
-from trellis.features.vocabulary import KeyTables, tables_in
+from trellis.features.templates import ARC_MEASURES, parse_template
 from trellis.features.vocabulary_tensors import checked_columns, columns_content
 from trellis.learning.learner import flag
 from trellis.tasks.explanation import Explanation, Term, explanation_of, heaviest_first
 from trellis.tasks.model import KBest, Model, notes_and_record
 from trellis.tasks.parsing.tree import DependencyTree
 from trellis.tasks.parsing.treebank import HEAD, LABEL, gold_corpus, read_dependencies
+from trellis.tasks.parsing.weights import NAMES, folds_of, rows_of
 
 if TYPE_CHECKING:
     from trellis.display.svg import Picture
 
-WEIGHTS = (*(f"{kind}.{name}" for kind in ("tables", "folds") for name in KeyTables._fields), "values")
 KINDS = ("arcs", "labelled", "siblings", "filter")  # of templates
 
 
@@ -109,21 +106,6 @@ class Parser(Model):
     def order(self) -> int:
         """1: scores of arcs; 2: also of pairs of siblings."""
         return 2 if self.vocabulary.templates.siblings else 1
-
-    def table(self, kind: str) -> KeyTables:
-        """Get the keys of the attributes.
-
-        Parameters
-        ----------
-        kind
-            ``"tables"`` for the keys, ``"folds"`` for the values folded in them.
-
-        Returns
-        -------
-        KeyTables
-            The arrays.
-        """
-        return tables_in(self.weights, kind)
 
     @property
     def training_file(self) -> TrainingFile:
@@ -310,17 +292,19 @@ class Parser(Model):
         label = self.labels.index(said) if said else 0
         templates, places, weights = self._native.explain(self._data(corpus), head, sibling, word, label)
         coded, layout = vocabulary.read(corpus), vocabulary.layout()
+        blocks = vocabulary.templates.blocks(len(self.labels))
         at, measures = [head - 1, word - 1, sibling - 1 if siblings else n], arc_measures(word - head)
         terms = list[Term]()
         for t, place, weight in zip(templates.tolist(), places.tolist(), weights.tolist(), strict=True):
-            atoms = layout.atoms_of(t)
+            atoms = iter(layout.atoms_of(blocks[t].group))
             parts = [f"label={said}"] if vocabulary.all[t].labelled and said else []
-            for look, (slot, where, offset, *_) in zip(vocabulary.all[t].looks, atoms, strict=True):
-                if where == MEASURE:
-                    number = measures[slot]
-                else:
-                    token = (place if look.place == "between" else at[where]) + offset
-                    number = _id_at(coded, layout.view_of(slot), token, n, vocabulary.reach)
+            for look in vocabulary.all[t].looks:
+                if look.place in ARC_MEASURES:
+                    parts += vocabulary.measured(look.place, 1 + ARC_MEASURES.index(look.place), [measures[look.place]])
+                    continue
+                slot, where, offset, *_ = next(atoms)
+                token = (place if look.place == "between" else at[where]) + offset
+                number = _id_at(coded, layout.view_of(slot), token, n, vocabulary.reach)
                 parts += vocabulary.texts(look, [number], vocabulary.MEASURES)
             terms.append(Term(" & ".join(parts) or "bias", weight, (head, word), said))
         return terms
@@ -338,18 +322,20 @@ class Parser(Model):
         list[Term]
             The terms, largest first, with the label if they have one.
         """
-        counts, values, terms, first = self.vocabulary.templates.counts, self.weights["values"], list[Term](), 0
+        vocabulary, terms = self.vocabulary, list[Term]()
         most = None if n is None else whole_number("n", n, 0)
-        folds, weighted = [keys for keys, _ in keys_in_order(self.table("folds"))], sum(counts[:3])
-        for t, (keys, _) in enumerate(keys_in_order(self.table("tables"))[:weighted]):
-            labels = self.labels or ("",) if self.vocabulary.all[t].labelled else ("",)
-            own = values[first : first + len(keys) * len(labels)]
-            first += len(own)
-            at = farthest(own, most)
-            names = self.vocabulary.names(t, keys[at // len(labels)], folds, self.vocabulary.MEASURES)
-            for name, label, weight in zip(names, (at % len(labels)).tolist(), own[at].tolist(), strict=True):
-                said = f"label={labels[label]} & " if labels[label] else ""
-                terms.append(Term(f"{said}{name}", weight, (), labels[label]))
+        folds, rows = folds_of(self.weights), list(rows_of(self.weights))
+        for t, block in enumerate(vocabulary.templates.blocks(len(self.labels))):
+            if vocabulary.all[t] in vocabulary.templates.filter and t == len(vocabulary.all) - 1:
+                break  # the filter's weights only say which arcs there are
+            numbers, values, labels, weights = rows[block.group].of(block)
+            at = farthest(weights, most)
+            keys = rows[block.group].keys[numbers[at]]
+            names = vocabulary.names_of(t, block, keys, values[at].tolist(), folds)
+            for name, label, weight in zip(names, labels[at].tolist(), weights[at].tolist(), strict=True):
+                own = self.labels[label] if vocabulary.all[t].labelled and self.labels else ""
+                said = f"label={own} & " if own else ""
+                terms.append(Term(f"{said}{name}", weight, (), own))
         return heaviest_first(terms)[:most]
 
     def draw(self, sentence: Any) -> Picture:
@@ -416,14 +402,14 @@ class Parser(Model):
         columns, lookups = checked_columns(header, tensors)
         if [column.name for column in columns] != templates.columns:
             raise ValueError("columns do not match the templates")
-        labels, weights = tuple(map(str, header["labels"])), {name: tensors[name] for name in WEIGHTS}
+        labels, weights = tuple(map(str, header["labels"])), {name: tensors[name] for name in NAMES}
         kind = bool(header["projective"]), str(header["family"])
         return cls(ArcVocabulary(templates, columns, lookups), labels, weights, *kind, *notes_and_record(header))
 
     def _facts(self) -> dict[str, Any]:
         kind = "projective" if self.projective else "non-projective"
         facts = {"trees": kind, "reads": " ".join(self.columns), "order": f"{self.order}", "labels": len(self.labels)}
-        return {**facts, "weights": len(self.weights["values"])}
+        return {**facts, "weights": len(self.weights["attributes.weights"])}
 
     # ------------------------------------------------------------ details
 
@@ -469,10 +455,10 @@ class Parser(Model):
         return DependencyTree(words, heads.tolist(), named, score)
 
 
-def arc_measures(apart: int) -> tuple[int, int]:
-    """The ids of the direction and of the distance from a head to its dependent (core/weights/arcs.hpp)."""
+def arc_measures(apart: int) -> dict[str, int]:
+    """The values of the direction and of the distance from a head to its dependent (core/weights/arcs.hpp)."""
     right, distance = apart > 0, abs(apart)
-    return int(right), right * 7 + (min(distance - 1, 5) if distance <= 10 else 6)
+    return {"direction": int(right), "distance": right * 7 + (min(distance - 1, 5) if distance <= 10 else 6)}
 
 
 def _id_at(coded: Sequence[Coded], slot: Sequence[int], at: int, n: int, reach: int) -> int:

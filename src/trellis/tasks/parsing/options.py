@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from trellis._support.arguments import real_number
 from trellis.features.vocabulary import TemplateSource
 from trellis.learners import parser_learner
 from trellis.learners.online import MIRA
@@ -10,6 +11,7 @@ from trellis.learning.options import Option, TrainingOptions
 
 DEFAULT = MIRA(C=0.01, epochs=10, shuffle=False)
 LEARNER = Constraint("", parser_learner)
+SHARE = Constraint("a number from 0 to 0.99", lambda value: real_number("", value, 0.0, 0.99))
 FILTER = "pos[head] & pos[dep] & direction"
 FEATURES_HELP = "preset, file or list of arc templates (default: preset ud, without templates of missing columns)"
 FILTER_HELP = "arc filter: template whose value must have occurred in training (None: all arcs)"
@@ -26,4 +28,5 @@ class ParsingOptions(TrainingOptions, total=False):
     ]
     labelled: Annotated[bool | None, Option(None, flag(), "labelled arcs (default: if the data have a column deprel)")]
     filter: Annotated[str | None, Option(FILTER, None, FILTER_HELP, nullable=True, metavar="TEMPLATE")]
+    prune_weights: Annotated[float, Option(0.5, SHARE, "share of weights dropped after training, the smallest ones")]
     lenient: Annotated[bool, Option(False, flag(), "skip sentences without a valid tree", "run")]

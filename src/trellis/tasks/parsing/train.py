@@ -12,20 +12,19 @@ import numpy as np
 
 from trellis import _core
 from trellis._support.arguments import instance
-from trellis._support.arrays import Arrays, Doubles, Floats, Longs
+from trellis._support.arrays import Arrays, Doubles, Floats, Longs, starts_of
 from trellis._support.errors import LearnerError, TemplateError
 from trellis.corpus.corpus import Column, Corpus
 from trellis.evaluation.attachment import AttachmentReport
 from trellis.features.arcs import ArcTemplates, ArcVocabulary, arc_templates, arc_vocabulary, default_templates
 from trellis.features.carried_keys import Carrier, numbers_of
-from trellis.features.known import keys_in_order
 from trellis.features.places import Keys
-from trellis.features.vocabulary import tables_in
 from trellis.learning.fit import Fit, check_dev_labels, corpus_of
 from trellis.learning.problem import SiteProblem
 from trellis.tasks.parsing.model import Parser, short_sentences
 from trellis.tasks.parsing.options import ParsingOptions
 from trellis.tasks.parsing.treebank import HEAD, LABEL, DependencyTreebank, gold_corpus, read_dependencies
+from trellis.tasks.parsing.weights import folds_of, rows_of
 
 
 def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Parser:
@@ -50,6 +49,8 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
     filter : str or None
         Template; an arc is considered only if its value occurred in training (default: ``"pos[head] & pos[dep] &
         direction"``; None: all arcs).
+    prune_weights : float, default 0.5
+        Share of the weights that are dropped after training, the smallest ones.
     lenient : bool, default False
         Skip sentences without a valid tree.
     dev : data, optional
@@ -118,7 +119,10 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
     vocabulary, coded = arc_vocabulary(templates, treebank.corpus, () if older is None else older.vocabulary.columns)
     if older is not None:
         names = tuple(dict.fromkeys((*names, *older.labels)))
-    plan = vocabulary.plan(max(1, len(names)))
+    try:
+        plan = vocabulary.plan(max(1, len(names)))
+    except ValueError as error:
+        raise LearnerError(str(error)) from error
     heads = treebank.heads
     if settings.projective:
         heads = _core.projective_heads(heads, treebank.corpus.starts)
@@ -132,6 +136,8 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
         return native, native.weights
 
     def assemble(weights: Arrays, record: dict[str, Any]) -> Parser:
+        if settings.prune_weights:
+            weights = {**weights, **plan.pruned(weights, settings.prune_weights)}
         return Parser(vocabulary, names, weights, settings.projective, learner.family, fit.notes, record)
 
     n = len(treebank.corpus)
@@ -206,45 +212,58 @@ class ArcStart:
     def state(self, state: Mapping[str, Any]) -> Arrays:
         """The state of new native weights, with the older weights in it."""
         tables, folds = ([state[name] for name in state if name.startswith(kind)] for kind in ("keys", "fold"))
-        columns, out = self._columns(len(self.labels)), dict(state)
-        for t, numbers, carried in self._carried(tables, folds, grows=True):
-            old, rows = state[f"table{t}.weights"], np.zeros(len(tables[t]) * columns[t], np.float32)
-            rows[: len(old)] = old
-            rows.reshape(-1, columns[t])[numbers[:, None], self._label_map(t)] = carried
-            own = {"weights": rows, "sums": np.zeros(len(rows)), "variances": np.empty(0, np.float32)}
-            out |= {f"table{t}.{name}": array for name, array in own.items()} | {f"keys{t}": tables[t]}
+        out = dict(state)
+        for g, (numbers, columns, weights) in enumerate(self._carried(tables, folds, grows=True)):
+            starts = state[f"rows{g}.starts"]
+            owners = np.concatenate([np.repeat(np.arange(len(starts) - 1), np.diff(starts)), numbers])
+            columns = np.concatenate([state[f"rows{g}.labels"], columns])
+            # An attribute of the filter may be in both.
+            _, at = np.unique(owners << 16 | columns, return_index=True)
+            own = {
+                "starts": starts_of(np.bincount(owners[at], minlength=len(tables[g]))).astype(np.uint32),
+                "labels": columns[at].astype(np.uint32),
+                "weights": np.concatenate([state[f"rows{g}.weights"], weights])[at],
+                "sums": np.zeros(len(at)),
+                "variances": np.ones(len(at), np.float32),
+            }
+            out |= {f"rows{g}.{name}": array for name, array in own.items()} | {f"keys{g}": tables[g]}
         return out | {f"fold{i}": keys for i, keys in enumerate(folds)}
 
     def vector(self, learnt: Any) -> Doubles:
         """The older weights as a vector; ``learnt`` is the result of converting a vector of ones."""
-        tables, folds = ([own for own, _ in keys_in_order(tables_in(learnt, kind))] for kind in ("tables", "folds"))
-        columns = self._columns(len(self.labels))
-        first = np.cumsum([0, *(len(own) * n for own, n in zip(tables, columns, strict=True))])
-        vector = np.zeros(first[-1])
-        for t, numbers, carried in self._carried(tables, folds, grows=False):
-            vector[first[t] : first[t + 1]].reshape(-1, columns[t])[numbers[:, None], self._label_map(t)] = carried
-        return vector[: first[-1 - len(self.vocabulary.templates.filter)]]  # the filter has no weights
+        rows = list(rows_of(learnt))
+        vectors = list[Doubles]()
+        for own, (numbers, columns, weights) in zip(
+            rows, self._carried([own.keys for own in rows], folds_of(learnt), grows=False), strict=True
+        ):
+            vector, codes = np.zeros(len(own.weights)), own.attributes << 16 | own.columns
+            at, _ = numbers_of(codes, numbers << 16 | columns, grows=False)
+            vector[at[at >= 0]] = weights[at >= 0]
+            vectors.append(vector)
+        return np.concatenate(vectors[: len(rows) - len(self.vocabulary.templates.filter)])  # the filter has no weights
 
-    def _carried(self, tables: list[Keys], folds: list[Keys], *, grows: bool) -> Iterator[tuple[int, Longs, Floats]]:
-        """For every template: numbers of attributes in the new tables and folds, and their older weights."""
-        parser = self.parser
-        old, old_folds = (keys_in_order(parser.table(kind)) for kind in ("tables", "folds"))
-        carrier = Carrier(parser.vocabulary, self.vocabulary)
-        columns = self._columns(len(parser.labels))
-        first = np.cumsum([0, *(len(own) * n for (own, _), n in zip(old, columns, strict=True))])
-        for t, (own, _) in enumerate(old):
-            keys, kept = carrier.keys(t, own, [some for some, _ in old_folds], folds, grows=grows)
-            numbers, tables[t] = numbers_of(tables[t], keys, grows=grows)
-            weights = parser.weights["values"][first[t] : first[t + 1]].reshape(-1, columns[t])[kept]
-            yield t, numbers[numbers >= 0], weights[numbers >= 0]
+    def _carried(self, tables: list[Keys], folds: list[Keys], *, grows: bool) -> Iterator[tuple[Longs, Longs, Floats]]:
+        """For every group the older weights: numbers of attributes in the new tables and folds, columns, weights."""
+        parser, carrier = self.parser, Carrier(self.parser.vocabulary, self.vocabulary)
+        new_columns = self._new_columns()
+        for g, own in enumerate(rows_of(parser.weights)):
+            keys, kept = carrier.keys(g, own.keys, folds_of(parser.weights), folds, grows=grows)
+            number = np.full(len(own.keys), -1, np.int64)
+            number[kept], tables[g] = numbers_of(tables[g], keys, grows=grows)
+            at = np.flatnonzero(number[own.attributes] >= 0)
+            yield number[own.attributes[at]], new_columns[g][own.columns[at]], own.weights[at]
 
-    def _columns(self, n_labels: int) -> list[int]:
-        """Number of weights per attribute of each template."""
-        arcs, labelled, siblings, filters = self.vocabulary.templates.counts
-        return [1] * arcs + [max(1, n_labels)] * labelled + [1] * (siblings + filters)
-
-    def _label_map(self, t: int) -> Longs:
-        """The columns of the older weights in the new ones."""
-        arcs, labelled, *_ = self.vocabulary.templates.counts
-        names = self.parser.labels if arcs <= t < arcs + labelled else ()
-        return np.array([self.labels.index(name) for name in names] or [0], np.int64)
+    def _new_columns(self) -> list[Longs]:
+        """For every group the columns of the older weights in the new ones."""
+        names = [self.labels.index(name) for name in self.parser.labels] or [0]
+        out = list[Longs]()
+        older, newer = (self.vocabulary.templates.blocks(len(some)) for some in (self.parser.labels, self.labels))
+        for before, after in zip(older, newer, strict=True):
+            labels = np.array(names if before.width > 1 or after.width > 1 else [0], np.int64)
+            first = after.first + after.width * np.arange((before.end - before.first) // before.width)
+            columns = (first[:, None] + labels).reshape(-1)
+            if before.first == 0:
+                out.append(columns)
+            else:
+                out[before.group] = np.concatenate([out[before.group], columns])
+        return out
