@@ -161,7 +161,7 @@ RIGHT: dict[str, dict[str, Any]] = {
     "Corpus.sentences": {"name": "word"},
     "Corpus.take": {"indices": [0]},
     "Corpus.split": {"fraction": 0.5},
-    "Corpus.folds": {"k": 2},
+    "Corpus.folds": {"folds": 2},
     "Hypergraph": {"heads": [1, 1], "tails": [0, 0]},
     "Hypergraph.tails_of": {"edge": 0},
     **{
