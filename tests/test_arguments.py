@@ -163,7 +163,7 @@ RIGHT: dict[str, dict[str, Any]] = {
     "Corpus.sentences": {"name": "word"},
     "Corpus.take": {"indices": [0]},
     "Corpus.split": {"fraction": 0.5},
-    "Corpus.folds": {"k": 2},
+    "Corpus.folds": {"folds": 2},
     "compare_documents": {"gold": DOCUMENT, "predicted": DOCUMENT},
     "Document.from_conllu": {"text_or_path": ""},
     "Document.with_columns": {"columns": {"upos": ["X"]}},

@@ -288,7 +288,7 @@ def test_a_derivation_without_end_is_an_error() -> None:
     n = 60
     graph = Hypergraph(np.arange(1, n + 1), np.stack([np.arange(n)] * 2, 1))
     assert graph.count() == 1
-    with pytest.raises(ValueError, match="a derivation of more than 2\\^24 edges"):
+    with pytest.raises(ValueError, match="a derivation has more than 2\\^24 edges"):
         graph.best(np.zeros(n))
 
 

@@ -319,8 +319,8 @@ BOTH = KINDS["bag and columns"]
         (BAG, [[1]], "the name of an attribute is int, not a string"),
         (BAG, [{1: 2}], "the name of an attribute is int, not a string"),
         (BAG, [{"a": None}], "neither a string, a number nor a truth value"),
-        (BAG, [{"a": float("nan")}], "not a finite number"),
-        (BAG, [{"a": 1e300}], "not a finite number"),
+        (BAG, [{"a": float("nan")}], "must be a finite number"),
+        (BAG, [{"a": 1e300}], "must be a finite number"),
         (
             BOTH,
             [{"x1": 1.0}],

@@ -221,8 +221,8 @@ def test_unknown_words_are_counted_by_rare_words() -> None:
     """P(tag | word) by hand: spellings are counted over words seen at most twice, and hopeless tags are left out."""
     pairs = [("an", "A")] * 2 + [("bn", "B")] * 3 + [("run", "B"), ("run", "A")] + [(f"x{i}", "C") for i in range(500)]
     lexicon = Lexicon.of(pairs)
-    assert dict(lexicon.spelt["xx un"]) == {"A": 1, "B": 1}
-    assert dict(lexicon.spelt["xx n"]) == {"A": 3, "B": 1}  # not of "bn"
+    assert dict(lexicon.by_spelling["xx un"]) == {"A": 1, "B": 1}
+    assert dict(lexicon.by_spelling["xx n"]) == {"A": 3, "B": 1}  # not of "bn"
     found = lexicon.probabilities("bn")
     assert sum(found.values()) == pytest.approx(1)
     total = {"A": 3 / 507, "B": 4 / 507, "C": 500 / 507}
