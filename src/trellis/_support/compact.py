@@ -149,14 +149,16 @@ def _from_int8(data: bytes, n: int) -> Array:
 
 
 def _tables(tensors: Mapping[str, Array]) -> list[str]:
-    """The names of hash tables: arrays of keys, ids and starts."""
-    kinds = {".keys": np.uint64, ".ids": np.int32, ".starts": np.int64}
-    names = [name.removesuffix(".ids") for name in tensors if name.endswith(".ids")]
-    return [
-        name
-        for name in names
-        if all(name + part in tensors and tensors[name + part].dtype == kind for part, kind in kinds.items())
-    ]
+    """The names of hash tables: arrays of keys, ids and starts, with 2 n + 1 slots for n entries."""
+    kinds = {"keys": np.uint64, "ids": np.int32, "starts": np.int64}
+    found = list[str]()
+    for name in [name.removesuffix(".ids") for name in tensors if name.endswith(".ids")]:
+        parts = [tensors.get(f"{name}.{part}") for part in kinds]
+        if all(array is not None and array.dtype == kind for array, kind in zip(parts, kinds.values(), strict=True)):
+            taken, starts = np.append(0, np.cumsum(tensors[f"{name}.ids"] >= 0)), tensors[f"{name}.starts"]
+            if (2 * np.diff(taken[starts]) + 1 == np.diff(starts)).all():
+                found.append(name)
+    return found
 
 
 def _sorted_entries(keys: Array, ids: Array, starts: Array) -> tuple[Array, Array]:
