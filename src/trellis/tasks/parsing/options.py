@@ -28,5 +28,5 @@ class ParsingOptions(TrainingOptions, total=False):
     ]
     labelled: Annotated[bool | None, Option(None, flag(), "labelled arcs (default: if the data have a column deprel)")]
     filter: Annotated[str | None, Option(FILTER, None, FILTER_HELP, nullable=True, metavar="TEMPLATE")]
-    prune_weights: Annotated[float, Option(0.5, SHARE, "share of weights dropped after training, the smallest ones")]
+    prune_weights: Annotated[float, Option(0.6, SHARE, "share of weights dropped after training, the smallest ones")]
     lenient: Annotated[bool, Option(False, flag(), "skip sentences without a valid tree", "run")]

@@ -49,7 +49,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
     filter : str or None
         Template; an arc is considered only if its value occurred in training (default: ``"pos[head] & pos[dep] &
         direction"``; None: all arcs).
-    prune_weights : float, default 0.5
+    prune_weights : float, default 0.6
         Share of the weights that are dropped after training, the smallest ones.
     lenient : bool, default False
         Skip sentences without a valid tree.
