@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import small_treebank
 
 pytest.importorskip("uvicorn")
 from hypothesis import given, settings
@@ -44,6 +45,11 @@ TASKS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
         {"sentence": ["cats", "sleep"]},
     ),
     "words": (lambda: trellis.Segmenter.train([["a", "bc"], ["bc", "d"]]), "abcd", {"text": "abcd"}),
+    "pipeline": (
+        lambda: trellis.Pipeline.train(small_treebank.treebank(), learner=trellis.Perceptron(epochs=2), folds=2),
+        "La mina kosat. Ana velan dol rab!",
+        {"text": "La mina kosat. Ana velan dol rab!"},
+    ),
     "rerank": (
         lambda: trellis.Reranker.train(
             trellis.read(CORPUS), tagger=lambda part: trellis.train(part, target="label"), k=3, folds=2
@@ -86,6 +92,10 @@ def rejected(client: TestClient, name: str, status: int, **body: Any) -> str:
 def test_answers_are_those_of_python(client: TestClient, paths: dict[str, str], task: str) -> None:
     model, x = trellis.load(paths[task]), TASKS[task][1]
     assert ask(client, "predict", task) == {"model": task, "outputs": [plain_output(model.predict(x))]}
+    if task == "pipeline":
+        assert "a pipeline has no kbest" in rejected(client, "kbest", 422, model=task, **TASKS[task][2])
+        assert "a pipeline has no explain" in rejected(client, "explain", 422, model=task, **TASKS[task][2])
+        return
     [found] = ask(client, "kbest", task, k=3)["kbest"]
     assert [(one["output"], one["score"]) for one in found] == [(plain_output(y), s) for y, s in model.kbest(x, 3)]
     [why] = ask(client, "explain", task, terms=1000, labels=100)["explanations"]
@@ -113,7 +123,7 @@ def test_text_is_tokenized(client: TestClient) -> None:
 def test_questions_for_taggers(client: TestClient, task: str) -> None:
     for name in ("marginals", "spans"):
         assert "require a tagger" in rejected(client, name, 422, model=task, **TASKS[task][2])
-    if task != "words":
+    if task not in ("words", "pipeline"):
         why = rejected(client, "predict", 422, model=task, **TASKS[task][2], allowed={"0": "A"})
         assert f"model {task!r} is a " in why
 
@@ -139,7 +149,7 @@ def test_what_a_model_does_not_read(client: TestClient, task: str, sentence: Any
 @pytest.mark.parametrize("task", TASKS)
 def test_nothing_in_nothing_out(client: TestClient, task: str) -> None:
     empty = {"text": ""} if task == "words" else {"sentence": []}
-    for name in ("predict", "kbest", "explain"):
+    for name in ("predict",) if task == "pipeline" else ("predict", "kbest", "explain"):
         answer = client.post(f"/v1/{name}", json={"model": task, **empty})
         assert answer.status_code == 200, answer.text
 
@@ -201,6 +211,10 @@ def test_a_sentence_in_the_studio(paths: dict[str, str], task: str) -> None:
         answer = client.post("/studio/api/look", json={**TASKS[task][2], "k": 2})
         assert answer.status_code == 200, answer.text
         found = answer.json()
+        if task == "pipeline":
+            assert [row[0] for row in found["words"]] == [word.form for word in model.predict(x)[0]]
+            assert (found["picture"], found["others"]) == (model.draw(x).svg, 2)
+            return
         assert len(found["kbest"]) == len(model.kbest(x, 2))
         assert ("labels" in found) == (task == "tag")
         if task in ("parse", "trees"):

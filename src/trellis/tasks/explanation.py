@@ -147,9 +147,11 @@ def output_text(output: Any) -> str:
 
 
 def plain_output(output: Any) -> Any:
-    """An output as plain data, ready for JSON: labels, words, heads with their labels; a phrase tree in brackets."""
+    """An output as plain data, ready for JSON: labels, words, heads with labels, a document, a tree in brackets."""
     if isinstance(output, list):
         return output
+    if hasattr(output, "to_json"):
+        return output.to_json()
     return output.to_dict() if hasattr(output, "to_dict") else str(output)
 
 

@@ -136,7 +136,7 @@ class ModelFacts(BaseModel):
     """A model on the server."""
 
     name: str = Field(description="name, as in the model field of requests")
-    task: str = Field(description="tag, parse, trees, words or rerank")
+    task: str = Field(description="tag, parse, trees, words, rerank or pipeline")
     columns: list[str] = Field(description="columns of a token, in this order")
     attributes: bool = Field(description="whether tokens are attribute objects")
     target: str | None = Field(None, description="taggers: predicted column")
@@ -158,8 +158,50 @@ class Arcs(BaseModel):
     deprels: list[str] | None = Field(None, description="dependency relation of each word")
 
 
-# Labels or words; a dependency tree; a phrase tree in brackets.
-Output = list[str] | Arcs | str
+class DocumentWord(BaseModel):
+    """A syntactic word; offsets are those of its token."""
+
+    id: int = Field(description="number in the sentence, from 1")
+    form: str = Field(description="the word")
+    lemma: str | None = Field(None, description="lemma")
+    upos: str | None = Field(None, description="universal part of speech")
+    xpos: str | None = Field(None, description="part of speech of the language's own tag set")
+    feats: str | None = Field(None, description="morphological features")
+    head: int | None = Field(None, description="id of the head; 0: the root")
+    deprel: str | None = Field(None, description="relation to the head")
+    start: int | None = Field(None, description="offset of the first character of its token")
+    end: int | None = Field(None, description="offset after the last character of its token")
+
+
+class DocumentMultiword(BaseModel):
+    """A token of several words."""
+
+    first: int = Field(description="id of its first word")
+    last: int = Field(description="id of its last word")
+    form: str = Field(description="the token")
+    start: int | None = Field(None, description="offset of its first character")
+    end: int | None = Field(None, description="offset after its last character")
+
+
+class AnnotatedSentence(BaseModel):
+    """A sentence of a document."""
+
+    text: str = Field(description="its text")
+    start: int | None = Field(None, description="offset of its first character")
+    end: int | None = Field(None, description="offset after its last character")
+    words: list[DocumentWord] = Field(description="its words")
+    multiword_tokens: list[DocumentMultiword] = Field(description="its multiword tokens")
+
+
+class AnnotatedDocument(BaseModel):
+    """A text with what a pipeline predicts."""
+
+    text: str = Field(description="the text")
+    sentences: list[AnnotatedSentence] = Field(description="its sentences")
+
+
+# Labels or words; a dependency tree; a document; a phrase tree in brackets.
+Output = list[str] | Arcs | AnnotatedDocument | str
 
 
 class Predicted(BaseModel):

@@ -92,6 +92,8 @@ class Served:
         model: Any = self.model
         if model.task in ("tag", "words"):
             return n
+        if model.task == "pipeline":
+            return 50 * n  # characters of a text, or words; sentences are short
         if model.task == "rerank":
             return int(5 * n * model.k)  # features of candidates are computed in Python
         arcs = n * n * (n + 50) // 20

@@ -30,6 +30,9 @@ EXPLAINED = 50  # for other tasks an explanation costs as much as with this numb
 PIECE = 64  # items encoded at a time; other threads wait meanwhile
 
 
+READS_TEXT = ("words", "pipeline")  # tasks of raw text: each text has one output
+
+
 class Reply(NamedTuple):
     """An HTTP response."""
 
@@ -78,7 +81,7 @@ class Shared:
                 raise TurnedAwayError(
                     422, "a word segmenter reads text; send text, with lines=true for one text per line"
                 )
-        elif served.model.task == "words":
+        elif served.model.task in READS_TEXT:
             sentences = text.splitlines() if request.lines else [text]
         else:
             if len(served.columns) > 1 or served.reads_attributes:

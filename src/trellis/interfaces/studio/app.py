@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from trellis._support.errors import ArgumentError, TrellisError
+from trellis.corpus.document import Document
 from trellis.corpus.schemes import guess_scheme
 from trellis.corpus.tokens import tokenize
 from trellis.evaluation.significance import mcnemar
@@ -26,6 +27,7 @@ from trellis.interfaces.serve.questions import Address, Inputs, Reply, Shared
 from trellis.interfaces.studio.lessons import lessons
 from trellis.tasks.explanation import finite, output_text
 from trellis.tasks.model import Model
+from trellis.tasks.pipeline.model import Pipeline
 from trellis.tasks.tagging.drawing import marginals_of
 from trellis.tasks.tagging.errors_found import find_errors
 from trellis.tasks.tagging.explain import shown
@@ -40,6 +42,7 @@ SCRIPTS = ("page", "main", "look", "compare", "errors", "label", "learn", "trell
 FILES = ("index.html", "studio.css", "icon.svg", *(f"{name}.js" for name in SCRIPTS))
 LEAST = 0.002  # marginals of label pairs below it are not sent
 SHOWN = 200  # sentences in which two models differ
+WORD_COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel")
 TERMS = 20  # of an explanation
 SECONDS = 600.0  # for one answer: whole corpora are evaluated
 
@@ -233,6 +236,8 @@ def _look(served: Served, request: LookRequest, inputs: Inputs) -> dict[str, Any
     """All that the page shows of one sentence."""
     if not inputs.sentences:
         return {"tokens": [], "others": 0}
+    if isinstance(served.model, Pipeline):
+        return _annotated(served.model.predict(inputs.sentences[0]), request.which)
     number = min(request.which, len(inputs.sentences) - 1)
     sentence = inputs.sentences[number]
     if inputs.tokens is not None:
@@ -255,6 +260,19 @@ def _overview(model: Model, sentence: Any, k: int) -> dict[str, Any]:
     paths = model.kbest(sentence, min(k, getattr(model, "k", k)))
     scored = [{"output": output_text(output), "score": finite(score)} for output, score in paths]
     return {"picture": picture, "kbest": scored, "explanation": model.explain(sentence).to_dict(n_terms=TERMS)}
+
+
+def _annotated(document: Document, which: int) -> dict[str, Any]:
+    """A sentence of a document: its words, and the picture of its tree."""
+    if not len(document):
+        return {"tokens": [], "others": 0}
+    number = min(which, len(document) - 1)
+    sentence = document[number]
+    tokens = [{"text": word.form, "start": word.start, "end": word.end} for word in sentence]
+    words = [[getattr(word, name) for name in WORD_COLUMNS] for word in sentence]
+    picture = sentence.draw().svg if sentence.has_tree else None
+    facts = {"columns": WORD_COLUMNS, "words": words, "picture": picture, "kbest": [], "explanation": None}
+    return {"tokens": tokens, "others": len(document), "number": number, **facts}
 
 
 def _trellis(tagger: Tagger, sentence: Any, k: int, allowed: Any) -> dict[str, Any]:

@@ -18,9 +18,9 @@ from trellis.corpus.document import Document
 from trellis.corpus.document_sentence import MultiwordToken
 from trellis.evaluation.pipeline import PipelineReport
 from trellis.features.presets import DEFAULT, RICH
+from trellis.learners.online import MIRA
 from trellis.learning.fit import Fit, fingerprint
 from trellis.tasks.parsing.model import Parser
-from trellis.tasks.parsing.options import DEFAULT as PARSER_LEARNER
 from trellis.tasks.parsing.train import train as train_parser
 from trellis.tasks.parsing.treebank import read_dependencies
 from trellis.tasks.pipeline import tokenizer
@@ -48,6 +48,8 @@ from trellis.tasks.tagging.train import train as train_tagger
 XPOS = "xpos"
 TAGS = (UPOS, XPOS, FEATS)
 MANY_LABELS = 150  # more are pruned, for speed
+# Eight sentences at a time, on all threads: on UD English-EWT about as good as one by one, in half of the time.
+PARSER_LEARNER = MIRA(C=0.01, batch=8, epochs=6, shuffle=False)
 MOST_CROSSING = 0.05  # share of the arcs that cross others up to which all trees are taken as projective
 
 UPOS_FEATURES = [template.replace("word[", "form[") for template in RICH]

@@ -185,6 +185,10 @@ function overview(found) {
       src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(found.picture)}` });
     parts.push(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "picture of the sentence" }, image));
   }
+  if (found.columns) {
+    parts.push(make("h2", {}, "Words"), table(["id", ...found.columns], found.words.map((word, i) => [`${i + 1}`, ...word.map((value) => (value === null ? "" : `${value}`))])));
+    return parts;
+  }
   const score = (value) => (value === null ? "" : value.toFixed(3));
   parts.push(make("h2", {}, "k best outputs"),
     make("ol", { class: "paths" }, found.kbest.map((one) => make("li", {}, `${one.output} `, make("span", { class: "quiet" }, score(one.score))))));
