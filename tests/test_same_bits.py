@@ -75,7 +75,7 @@ CASES: dict[str, Callable[..., trellis.Model]] = {
 
 def digest_of(model: trellis.Model) -> str:
     """Of the weights, and of a tagger's probabilities."""
-    tensors, _ = model._stored("float32")
+    tensors, _ = model._stored()
     found = hashlib.blake2b(digest_size=8)
     for name in sorted(tensors):
         if tensors[name].dtype.kind == "f":
