@@ -26,6 +26,8 @@ WITH_FILES = [kind for kind in DECLARED if kind.file[1]]
         ("train train.txt --modle m", ["unknown option --modle (did you mean `--model`?)"]),
         ("train train.txt --vertical 2 -m m", ["--vertical", "--task trees"]),
         ("cross-validate train.txt --projective", ["--projective", "--task parse"]),
+        ("train train.txt --projective -m m", ["--projective", "--task parse and --task pipeline"]),
+        ("cross-validate train.txt --task pipeline", ["--task", "'pipeline'", "rerank"]),
         ("train train.txt --c2 1 -m m", ["--set c2=VALUE", "crf"]),
         ("info --zzz -m m", ["unknown option --zzz; see trellis info --help"]),
         ("info -m m more", ["unexpected: more"]),

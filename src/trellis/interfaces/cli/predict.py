@@ -34,7 +34,6 @@ from trellis.interfaces.cli.files import file_shape, open_model, reject_file_opt
 from trellis.interfaces.cli.options import FILES, Parser, at_least
 from trellis.interfaces.cli.outputs import check_outputs, standard_output, writing
 from trellis.interfaces.cli.pieces import Files, json_lines, output_shape, send, text_lines
-from trellis.interfaces.cli.pipelines import annotate
 from trellis.interfaces.cli.progress import count_tokens, say
 from trellis.interfaces.cli.tag_outputs import check_layout, tag_records, write_labels
 from trellis.interfaces.cluster.tagging import mapped
@@ -114,6 +113,8 @@ def command(options: Namespace) -> None:
     progress = not options.quiet and (options.output is not None or not standard_output().isatty())
     with count_tokens(progress) as count:
         if model.task == "pipeline":
+            from trellis.interfaces.cli.pipelines import annotate
+
             annotate(model, options, count)
         else:
             predict(model, options, files_of(model, options, count))
