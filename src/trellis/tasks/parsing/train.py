@@ -236,8 +236,9 @@ class ArcStart:
         for own, (numbers, columns, weights) in zip(
             rows, self._carried([own.keys for own in rows], folds_of(learnt), grows=False), strict=True
         ):
-            vector, codes = np.zeros(len(own.weights)), own.attributes << 16 | own.columns
-            at, _ = numbers_of(codes, numbers << 16 | columns, grows=False)
+            vector = np.zeros(len(own.weights))
+            codes, wanted = own.attributes << 16 | own.columns, numbers << 16 | columns
+            at, _ = numbers_of(codes.view(np.uint64), wanted.view(np.uint64), grows=False)
             vector[at[at >= 0]] = weights[at >= 0]
             vectors.append(vector)
         return np.concatenate(vectors[: len(rows) - len(self.vocabulary.templates.filter)])  # the filter has no weights

@@ -49,12 +49,12 @@ def rows_of(arrays: Mapping[str, Any]) -> Iterator[Rows]:
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     sums = np.cumsum(columns).astype(np.int64)
     first = starts[:-1]  # columns of a row are differences, so sums begin anew in each
-    columns = sums - np.repeat(sums[first] - columns[first].astype(np.int64), np.diff(starts))
+    labels = sums - np.repeat(sums[first] - columns[first].astype(np.int64), np.diff(starts))
     ends = np.concatenate([[0], np.cumsum(arrays["attributes.counts"])])
     for begin, end in pairwise(ends.tolist()):
         own = starts[begin : end + 1]
         here = slice(own[0], own[-1])
-        yield Rows(np.cumsum(keys[begin:end]), own - own[0], columns[here], arrays["attributes.weights"][here])
+        yield Rows(np.cumsum(keys[begin:end]), own - own[0], labels[here], arrays["attributes.weights"][here])
 
 
 def folds_of(arrays: Mapping[str, Any]) -> list[Keys]:
