@@ -16,7 +16,7 @@ from typing import Any
 
 from trellis.corpus.corpus import Corpus, fold_numbers
 from trellis.interfaces.cli.files import training_data
-from trellis.interfaces.cli.options import DIVIDED, Parser, at_least
+from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, show, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs
 from trellis.interfaces.cli.train import COLUMNS, trained
@@ -28,7 +28,7 @@ def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
     add("corpus", metavar="FILE", help="file with gold outputs; - is standard input")
-    task = parser.task(DIVIDED)
+    task = parser.task()
     add("--folds", type=at_least(2), default=5, metavar="N", help="number of folds")
     add(
         "--mix",

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import trellis
 from trellis._support.errors import TrellisError, file_reason
-from trellis.interfaces.cli.options import DIVIDED, FILES, Parser, meant
+from trellis.interfaces.cli.options import FILES, Parser, meant
 from trellis.interfaces.cli.progress import printable
 
 # Each is a module of this package (its words joined by _), imported when it is called: its docstring is the help's
@@ -59,7 +59,7 @@ def parser_of(name: str, words: Sequence[str] = ()) -> Parser:
 
 def parsers_of(name: str) -> dict[str, Parser]:
     """The parsers of a command by task; one alone if its options do not depend on the task."""
-    tasks = {"train": FILES, "cross-validate": DIVIDED}.get(name, ("tag",))
+    tasks = FILES if name in ("train", "cross-validate") else ("tag",)
     return {task: parser_of(name, ["--task", task]) for task in tasks}
 
 

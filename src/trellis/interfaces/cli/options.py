@@ -14,8 +14,7 @@ from trellis.interfaces.cli.outputs import check_outputs
 # argparse searches for translations, which takes longer than parsing; there are none.
 vars(argparse)["_"] = str
 
-DIVIDED = ("tag", "parse", "trees", "words", "rerank")  # tasks whose data cross-validation divides
-FILES = (*DIVIDED, "pipeline")  # tasks with data in files
+FILES = ("tag", "parse", "trees", "words", "rerank", "pipeline")  # tasks with data in files
 INPUTS: tuple[str, ...] = ("source", "corpus", "model", "gold", "predicted", "dev", "features", "init", "tagger")
 OUTPUTS: tuple[str, ...] = ("output", "plot", "checkpoint", "errors", "differences")
 VERBS = ("must ", "needs ", "has ", "cannot ", "requires ")  # text after an argument in messages of the library
@@ -59,12 +58,12 @@ class Parser(argparse.ArgumentParser):
         for name, option in FILE_OPTIONS.items():
             group.add_argument(f"--{name}", **option)
 
-    def task(self, tasks: Sequence[str] = FILES) -> str:
-        """Add ``--task``, one of ``tasks``; returns its value, which decides on further options."""
+    def task(self) -> str:
+        """Add ``--task``; returns its value, which decides on further options."""
         from trellis.tasks.model import TASKS
 
-        nouns = ", ".join(f"{task} ({TASKS[task].noun})" for task in tasks)
-        self.add_argument("--task", choices=tasks, default="tag", metavar="TASK", help=f"one of {nouns}")
+        nouns = ", ".join(f"{task} ({TASKS[task].noun})" for task in FILES)
+        self.add_argument("--task", choices=FILES, default="tag", metavar="TASK", help=f"one of {nouns}")
         first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
         first.add_argument("--task", default="tag")
         try:
@@ -75,7 +74,7 @@ class Parser(argparse.ArgumentParser):
             raise ArgumentError(
                 "structured models are trained on Python objects, not on files; see StructuredModel.train"
             )
-        return task if task in tasks else "tag"
+        return task if task in FILES else "tag"
 
     def error(self, message: str) -> NoReturn:
         """Raise an error of the command line that refers to the help."""
