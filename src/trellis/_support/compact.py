@@ -60,7 +60,7 @@ def expanded(tensors: Mapping[str, Array], recipes: Mapping[str, Recipe]) -> Arr
     for name, recipe in recipes.items():
         out[name] = _inflated(tensors[name], recipe)
     for table in tables:
-        out |= _hashed(table, *(out[f"{table}.{part}"] for part in ("keys", "ids", "starts")))
+        out |= hashed(table, *(out[f"{table}.{part}"] for part in ("keys", "ids", "starts")))
     return out
 
 
@@ -169,7 +169,7 @@ def _sorted_entries(keys: Array, ids: Array, starts: Array) -> tuple[Array, Arra
     return keys[places], ids[places]
 
 
-def _hashed(name: str, keys: Array, ids: Array, starts: Array) -> Arrays:
+def hashed(name: str, keys: Array, ids: Array, starts: Array) -> Arrays:
     """The slots of tables: a table of n entries has 2 n + 1 slots."""
     lengths = np.diff(starts)
     if keys.ndim != 1 or keys.shape != ids.shape or (lengths < 1).any() or (lengths % 2 == 0).any():

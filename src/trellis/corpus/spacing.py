@@ -16,7 +16,7 @@ Token = Word | MultiwordToken
 
 ESCAPES = {" ": r"\s", "\t": r"\t", "\n": r"\n", "\r": r"\r", "|": r"\p", "\\": r"\\"}
 _PLAIN = {escape: character for character, escape in ESCAPES.items()}
-_ESCAPE = re.compile(r"\\u[0-9a-f]{4}|\\.")
+_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}|\\.")
 NAMES = ("SpaceAfter", "SpacesAfter", "SpacesBefore", "SpacesInToken")  # of whitespace in MISC
 PARAGRAPH = "\n\n"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from trellis import _core
-from trellis._support.arguments import items, thread_count, whole_number
+from trellis._support.arguments import items, real_number, thread_count, whole_number
 from trellis._support.arrays import Doubles, Ints, farthest
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis._support.tensor_file import Tensors
@@ -111,6 +111,22 @@ class Parser(Model):
     def training_file(self) -> TrainingFile:
         """Description of the file that the model was trained on."""
         return TrainingFile.of(self.training.get("corpus", {}), (HEAD, LABEL), self.columns)
+
+    def without_small_weights(self, share: float) -> Parser:
+        """Copy of the parser without some of its weights.
+
+        Parameters
+        ----------
+        share
+            Share of the weights to drop, the smallest ones.
+
+        Returns
+        -------
+        Parser
+            A smaller parser.
+        """
+        share = real_number("share", share, 0, 0.999)
+        return replace(self, weights={**self.weights, **self._plan.pruned(dict(self.weights), share)})
 
     # ------------------------------------------------------------ trees
 
