@@ -309,7 +309,7 @@ PIPELINE: dict[str, Any] = {
     "no_effect": ("init", "sample_weight", "checkpoint", "checkpoint_every", "metric"),
     "file": ("data.conllu", small_treebank.treebank(12, 1).to_conllu()),
     "words": ("Ana", "kosat", "."),
-    "no_verbs": ("explain", "report", "calibrate"),
+    "no_verbs": ("explain", "draw", "compare", "report", "calibrate"),
     "several": True,
 }
 OF_CHAINS = {

@@ -33,7 +33,7 @@ def test_options_are_declared_once(kind: Kind) -> None:
 def test_the_record_has_options_that_are_not_their_defaults(kind: Kind) -> None:
     declared = flat_options_of(kind.table)
     for name, change in kind.changes.items():
-        if declared[name].role != "setting" or change.why != CHECKPOINT:
+        if declared[name].role != "setting" or change.why != CHECKPOINT or name in kind.no_effect:
             continue
         for value in (change.first, change.then):
             record = kind.train(**{**change.beside, name: value}).training

@@ -313,9 +313,7 @@ class Pipeline(Model):
             SVG, with a description as text.
         """
         document = self.predict(x)
-        if not len(document):
-            raise ArgumentError("the text has no sentence to draw")
-        return document[0].draw()
+        return (document[0] if len(document) else DocumentSentence([])).draw()
 
     def top_features(self, n: int | None = 20) -> list[Term]:
         """List the features of all parts with the largest absolute weights.
