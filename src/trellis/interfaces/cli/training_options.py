@@ -23,6 +23,7 @@ TABLES = {
 }
 
 OF_LEARNER = ("epochs", "average", "shuffle", "seed")
+NOT_OFFERED = {"pipeline": ("init", "metric", "checkpoint", "checkpoint_every")}  # of tasks that reject them
 WORDS = {"true": True, "yes": True, "false": False, "no": False, "none": None}
 MODELS = ("init", "tagger")  # options whose values are model files
 # Names on the command line that differ: of rerankers because of the options of the tagger, and of those of commands.
@@ -71,7 +72,7 @@ def describe_training(parser: Parser, task: str, *, shared: bool = True) -> None
         parser.share("tagger")
     add = parser.add_argument_group("training options").add_argument if shared else add
     for name in table if shared else ():
-        if name in TrainingOptions.__annotations__ and name != "n_threads":
+        if name in TrainingOptions.__annotations__ and name not in ("n_threads", *NOT_OFFERED.get(task, ())):
             _add(add, name, table[name])
 
 

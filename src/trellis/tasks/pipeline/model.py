@@ -402,6 +402,8 @@ class Pipeline(Model):
     @classmethod
     def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
         headers = header["parts"]
+        if not isinstance(headers, dict) or not headers:
+            raise ValueError("no parts")
 
         def part(make: Any, name: str) -> Any:
             if name not in headers:
