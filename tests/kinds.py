@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import small_treebank
 from test_parsing import TEMPLATES, treebank
 from test_structured import SENTENCES, Listed, ListedWithCosts, Searched
 from test_tree_parser import AMBIGUOUS, TREES
@@ -17,6 +18,8 @@ from test_tree_parser import AMBIGUOUS, TREES
 import trellis
 from trellis.learning.options import grouped
 from trellis.tasks.parsing.options import ParsingOptions
+from trellis.tasks.pipeline.model import document_of_words
+from trellis.tasks.pipeline.options import PipelineOptions
 from trellis.tasks.reranking.options import RerankingOptions
 from trellis.tasks.structured.options import StructuredOptions
 from trellis.tasks.tagging.options import TaggingOptions
@@ -74,6 +77,7 @@ class Kind:
     table: Any = None  # TypedDict of the options of training; at one kind of every task
     changes: Mapping[str, Change] = field(default_factory=dict)  # of the task's own options in that table
     has_epochs: bool = True
+    several: bool = False  # whether a training is that of several models, one after the other
     resumes: bool = True  # whether a warm start is the same as more epochs
 
     def train(self, data: Any = None, y: Any = None, **options: Any) -> Any:
@@ -283,6 +287,30 @@ SEGMENTED: dict[str, Any] = {
     "file": ("data.txt", "a bc\nbc d\nab c\nd\n"),
     "words": ("abcd",),
     "no_verbs": ("draw", "report", "calibrate"),
+}
+ANNOTATED = ("lemma", "upos", "feats", "head", "deprel")
+ANA = ["Ana", "kosat", "la", "mina", "."]
+PIPELINE: dict[str, Any] = {
+    "data": small_treebank.treebank(12, 1),
+    "other": small_treebank.treebank(12, 2),
+    "inputs": (ANA, "Ana kosat la mina.", "Beno velan dol rab, e la luna hapat!\n\nCira durat?", "zz <b> dol"),
+    "forms": (tuple(ANA), np.array(ANA), document_of_words(ANA)),
+    "token": ["rab"],
+    "empty": ("", [], (), trellis.Document("")),
+    "nothing": trellis.Document(""),
+    "hostile": [HOSTILE, "rab"],
+    "no_data": trellis.Document(""),
+    "no_gold": ["Ana kosat."],
+    "corpus": trellis.read({"form": [ANA, ["rab"], ["?", "dol"]]}),
+    "sentences": [ANA, ["rab"], ["?", "dol"]],
+    "columns": lambda document: {name: document.to_corpus().sentences(name)[0] for name in ANNOTATED},
+    "apart": lambda data: ([data.text], [data]),
+    "no_answer": ("kbest", "explain"),
+    "no_effect": ("init", "sample_weight", "checkpoint", "checkpoint_every", "metric"),
+    "file": ("data.conllu", small_treebank.treebank(12, 1).to_conllu()),
+    "words": ("Ana", "kosat", "."),
+    "no_verbs": ("explain", "draw", "compare", "report", "calibrate"),
+    "several": True,
 }
 OF_CHAINS = {
     "order": Change(1, 2),
@@ -505,6 +533,19 @@ KINDS = [
         options={"problem": Searched()},
         needs={"problem": Searched()},
         no_effect=("checkpoint",),
+    ),
+    Kind(
+        "pipeline",
+        trellis.Pipeline,
+        **PIPELINE,
+        options={"folds": 2},
+        table=PipelineOptions,
+        changes={
+            "parts": Change(None, ["tokens"]),
+            "projective": Change(True, False),
+            "folds": Change(2, 3),
+            "metric": Change("auto", "las", {"dev": PIPELINE["other"]}),
+        },
     ),
 ]
 BY_NAME = {kind.name: kind for kind in KINDS}

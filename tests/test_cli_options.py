@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+import small_treebank
 from command_line import COLUMNS, Done, call_within, parser_of
 from test_cli_parsing import TREES
 from test_cli_trees import TEXT
@@ -43,6 +44,7 @@ LINES = {
         f"{CHUNKS} --model out.m --kbest 3 --reranker-folds 2",
         "test.csv --model out.m --reranker-folds 2",
     ],
+    "train --task pipeline": ["nlp.conllu --model out.m"],
     "predict": [
         *("--model chunk.m test.txt", "--model word.m text.txt --text", "--model word.m test.csv", "text.txt --text"),
         *("--model chunk.rerank test.txt", "--model word.rerank test.csv", "--model word.rerank text.txt --text"),
@@ -50,6 +52,7 @@ LINES = {
         *("--model trees.m train.trees", "--model trees.m bad.trees --lenient", "--model trees.m text.txt --text"),
         *("--model trees.m test.txt --columns word,pos,chunk", "--model trees.m test.csv"),
         *("--model words.m text.txt", "--model words.m latin1.txt --lenient", "--model words.m text.txt --json"),
+        *("--model nlp.m text.txt", "--model nlp.m nlp.conllu", "--model nlp.m text.txt --json"),
     ],
     "evaluate": [
         *("--model chunk.m test.txt", "--gold test.txt --predicted tagged.txt", "test.csv --model word.m"),
@@ -59,11 +62,13 @@ LINES = {
         *("--gold train.trees --predicted train.trees", "--model trees.m bad.trees --lenient"),
         *("--model words.m text.txt", "--model words.m latin1.txt --lenient"),
         "--task words --gold text.txt --predicted text.txt",
+        *("--model nlp.m nlp.conllu", "--task pipeline --gold nlp.conllu --predicted nlp.conllu"),
     ],
     "cross-validate": [f"{CHUNKS} --folds 2", "test.csv --folds 2"],
     "cross-validate --task parse": ["train.conllu --folds 2", "heads.csv --folds 2", f"{HEADS} --folds 3"],
     "cross-validate --task trees": ["train.trees --folds 2"],
     "cross-validate --task words": ["more.txt --folds 2"],
+    "cross-validate --task pipeline": ["nlp.conllu --folds 2"],
     "cross-validate --task rerank": [
         f"{CHUNKS} --folds 2 --reranker-folds 2 --kbest 3",
         "test.csv --folds 3 --reranker-folds 2",
@@ -97,6 +102,7 @@ LINES = {
     "studio": ["-m chunk.m test.txt --port 0", "-m chunk.m --port 0", "-m word.m test.csv"],
     "learners": ["", "crf"],
     "features": ["", "chunking"],
+    "models": ["."],
     "completion": ["bash"],
 }
 # Values of options that are neither flags nor numbers nor have choices, with the options that they need; those of one
@@ -129,6 +135,7 @@ VALUES = {
     "plot": "out.svg",
     "predicted": "test.txt",
     "prune": "0.9",
+    "prune_weights": "0.5",
     "ray": "auto --workers 2 --output out.many/",
     "reranker": "perceptron",
     "reranker_features": "rank,types",
@@ -153,6 +160,11 @@ VALUES = {
     "train --task parse --no-projective": "--order 1",
     "train --task parse --patience": "2 --dev train.conllu",
     "train --task parse --seed": "2 --shuffle",
+    "predict --parts": "tags",
+    "train --task pipeline --dev": "nlp.conllu",
+    "train --task pipeline --parts": "tokens,tags",
+    "train --task pipeline --patience": "2 --dev nlp.conllu",
+    "cross-validate --task pipeline --parts": "tokens,tags",
     "train --task rerank --init": "chunk.rerank",
     "train --task trees --dev": "train.trees",
     "train --task trees --features": "rules",
@@ -194,6 +206,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "more.txt").write_text(f"{WORDS}i see a dog\nthe dog likes a cat\n")
     (folder / "tagged.txt").write_text((HASH + COLUMNS).replace("NP", "VP"))
     (folder / "train.conllu").write_text(TREES)
+    (folder / "nlp.conllu").write_text(small_treebank.treebank(8).to_conllu())
     (folder / "heads.tsv").write_text("#\tSYM\t0\n\nthe\tDT\t2\nhot dog\tNN\t0\n\nthe\tDT\t2\ncat\tNN\t0\n\n")
     (folder / "train.trees").write_text(TEXT)
     (folder / "templates.txt").write_text("word[0]\n")
@@ -210,6 +223,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             f"train --task rerank {CHUNKS} --model chunk.rerank --kbest 3 --reranker-folds 2 {quick}",
             f"train --task rerank test.csv --features templates.txt --model word.rerank --reranker-folds 2 {quick}",
             f"train --task words text.txt --model words.m {quick}",
+            f"train --task pipeline nlp.conllu --model nlp.m {quick}",
         ):
             done = call_within(line)
             assert done.code == 0, (line, done.err)

@@ -14,7 +14,7 @@ LINES = [
     ("trellis pre", {"predict"}),
     ("trellis predict --mo", {"--model"}),
     ("trellis train --proj", {"--projective"}),
-    ("trellis train --task ", {"tag", "parse", "trees", "words", "rerank"}),
+    ("trellis train --task ", {"tag", "parse", "trees", "words", "rerank", "pipeline"}),
     ("trellis train --pairs s", {"seen"}),
     ("trellis predict --decode ", {"viterbi", "posterior"}),
 ]

@@ -60,7 +60,8 @@ def split(data: bytes) -> tuple[dict[str, Any], bytes]:
     """The header as the schema has it, and the data."""
     end = 8 + int.from_bytes(data[:8], "little")
     header = json.loads(data[8:end])
-    header["__metadata__"]["text"] = json.loads(header["__metadata__"]["text"])
+    for name in {"text", "compact"} & set(header["__metadata__"]):
+        header["__metadata__"][name] = json.loads(header["__metadata__"][name])
     return header, data[end:]
 
 
@@ -111,6 +112,20 @@ def test_files_of_all_releases_follow_the_schema(path: Path) -> None:
 def test_models_of_every_task_follow_the_schema(name: str) -> None:
     for data in contained(model_of(name).to_bytes()):
         assert not why(split(data)[0])
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_compact_files_follow_the_schema(name: str) -> None:
+    for weights in ("float32", "float16", "int8"):
+        header, _ = split(model_of(name).to_bytes(compact=weights))
+        assert not why(header)
+        recipes = header["__metadata__"]["compact"]
+        assert set(recipes) <= set(header)
+        known = SCHEMA["$defs"]["recipe"]["properties"]
+        assert all(set(recipe) <= set(known) for recipe in recipes.values())
+        for recipe in recipes.values():
+            del recipe["shape"]
+        assert bool(why(header)) == bool(recipes)
 
 
 @pytest.mark.parametrize("name", TAGGERS)
@@ -230,6 +245,25 @@ STRUCTURED: dict[str, Damage] = {
     "another kind": text(kind="lattice"),
     "no names": without("names.data"),
 }
+PIPELINE: dict[str, Damage] = {
+    "no parts": without(*TEXT, "parts"),
+    "parts are a list": text(parts=[]),
+    "parts are empty": text(parts={}),
+    "no info": without(*TEXT, "info"),
+    "no labels of the tokenizer": without(*TEXT, "parts", "tokenizer", "labels"),
+    "no templates of a tagger": without(*TEXT, "parts", "tagger0", "templates"),
+    "no columns of the parser": without(*TEXT, "parts", "parser", "columns"),
+    "no rules of the expander": without(*TEXT, "parts", "expander", "rules"),
+    "no entries of the lemmatizer": without(*TEXT, "parts", "lemmatizer", "entries"),
+    "no tagger of the lemmatizer": without(*TEXT, "parts", "lemmatizer", "tagger"),
+    **{
+        f"no {name}": without(name)
+        for name in (
+            *("tokenizer.rows.weights", "tagger0.tables.keys", "parser.attributes.keys"),
+            *("lemmatizer.keys", "lemmatizer.scripts", "lemmatizer.forms.data", "lemmatizer.tagger.rows.weights"),
+        )
+    },
+}
 CONTAINER: dict[str, Damage] = {
     "no metadata": without("__metadata__"),
     "metadata is a list": lambda header: header.update(__metadata__=[]),
@@ -251,6 +285,7 @@ BY_TASK = {
     "tree parser": TREES,
     "reranker": RERANKER,
     "structured model": STRUCTURED,
+    "pipeline": PIPELINE,
 }
 CASES = [(kind, name) for kind, damages in BY_TASK.items() for name in damages]
 
@@ -306,14 +341,14 @@ def test_format_lines_of_the_page() -> None:
 
 def test_keys_of_the_page_are_those_of_the_schema() -> None:
     named = {name for row in rows_of("key") for name in re.findall(r"`([\w]+)`", row[0])}
-    texts = ("tagger", "parser", "tree_parser", "reranker", "structured")
+    texts = ("tagger", "parser", "tree_parser", "reranker", "structured", "pipeline")
     assert named == {name for kind in texts for name in SCHEMA["$defs"][kind]["properties"]}
 
 
 def test_arrays_of_the_page_are_those_of_the_schema() -> None:
     """Every tensor that the schema has begins like one in a table."""
     named = {re.split(r"[.*CIJ]", name)[0] for row in rows_of("array") for name in re.findall(r"`(\w[\w.*]*)`", row[0])}
-    for kind in ("tagger", "parser", "tree_parser", "reranker", "structured"):
+    for kind in ("tagger", "parser", "tree_parser", "reranker", "structured", "pipeline"):
         known = SCHEMA["$defs"][f"{kind}_tensors"]
         names = {name.split(".")[0] for name in known["properties"]}
         names |= {re.match(r"\^(\w+?)(?=\[|\\)", pattern)[1] for pattern in known.get("patternProperties", ())}  # type: ignore[index]

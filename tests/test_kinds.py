@@ -128,6 +128,8 @@ def test_empty_input(kind: Kind, model: Any) -> None:
     assert model.predict_batch([]) == model.predict_batch(iter(())) == []
     for empty in kind.empty:
         assert model.predict(empty) == kind.nothing
+        if "kbest" in kind.no_answer:
+            continue
         assert model.kbest(empty, 3) == [(kind.nothing, 0.0)]
         explanation = model.explain(empty)
         assert (explanation.output, explanation.score, explanation.second) == (kind.nothing, 0.0, None)
@@ -138,6 +140,9 @@ def test_empty_input(kind: Kind, model: Any) -> None:
 
 def test_one_token(kind: Kind, model: Any) -> None:
     assert len(kind.token) == 1
+    if "kbest" in kind.no_answer:
+        assert len(model.predict(kind.token)) == 1
+        return
     best, score = model.kbest(kind.token, 1)[0]
     assert best == model.predict(kind.token)
     assert math.isfinite(score)
@@ -146,11 +151,12 @@ def test_one_token(kind: Kind, model: Any) -> None:
 
 def test_forms_of_an_input(kind: Kind, model: Any) -> None:
     """The same input in another form has the same output, and what is no input is an error."""
-    best, ranked = model.predict(kind.inputs[0]), model.kbest(kind.inputs[0], 3)
+    best = model.predict(kind.inputs[0])
     for x in kind.forms:
         assert model.predict(x) == model.predict_batch([x])[0] == best
-        assert model.kbest(x, 3) == ranked
-        assert model.explain(x).score == pytest.approx(ranked[0][1], rel=1e-5, abs=1e-5)
+        if "kbest" not in kind.no_answer:
+            assert model.kbest(x, 3) == (ranked := model.kbest(kind.inputs[0], 3))
+            assert model.explain(x).score == pytest.approx(ranked[0][1], rel=1e-5, abs=1e-5)
     for wrong in (*kind.wrong, *([kind.corpus] if kind.wrong else [])):
         for ask in (model.predict, lambda x: model.kbest(x, 2), model.explain, lambda x: model.predict_batch([x, x])):
             with pytest.raises((ArgumentError, CorpusError)) as error:
@@ -174,6 +180,8 @@ def test_a_batch_is_its_inputs_one_by_one(kind: Kind, model: Any) -> None:
 
 
 def test_kbest(kind: Kind, model: Any) -> None:
+    if "kbest" in kind.no_answer:
+        return rejected(kind, lambda: model.kbest(kind.token))
     for x in (*kind.inputs, kind.token):
         found = model.kbest(x, 3)
         assert isinstance(found, trellis.KBest)
@@ -189,9 +197,12 @@ def test_kbest(kind: Kind, model: Any) -> None:
         with pytest.raises(ArgumentError, match=r"^k must be") as error:
             model.kbest(kind.token, k)
         one_line(error)
+    return None
 
 
 def test_explanations_sum_to_the_score(kind: Kind, model: Any) -> None:
+    if "explain" in kind.no_answer:
+        return rejected(kind, lambda: model.explain(kind.token))
     for x in (*kind.inputs, kind.token):
         explanation, ranked = model.explain(x), model.kbest(x, 2)
         assert isinstance(explanation, trellis.Explanation)
@@ -210,6 +221,7 @@ def test_explanations_sum_to_the_score(kind: Kind, model: Any) -> None:
         assert str(explanation) == explanation.text()
         assert repr(explanation)
     assert any(model.explain(x).terms for x in kind.inputs)
+    return None
 
 
 def test_a_corpus(kind: Kind, model: Any) -> None:
@@ -366,14 +378,11 @@ def test_summary_and_display(kind: Kind, model: Any) -> None:
 def test_markup_is_escaped(kind: Kind) -> None:
     """Inputs and notes come from anywhere; pages show them as text."""
     model = kind.train(info={HOSTILE: HOSTILE})
-    found, explanation = model.kbest(kind.hostile, 2), model.explain(kind.hostile)
-    pages = [
-        model._repr_html_(),
-        found._repr_html_(),
-        explanation._repr_html_(),
-        model.evaluate(kind.data)._repr_html_(),
-    ]
-    outputs = [output for output, _ in found]
+    pages, outputs = [model._repr_html_(), model.evaluate(kind.data)._repr_html_()], [model.predict(kind.hostile)]
+    if "kbest" not in kind.no_answer:
+        found, explanation = model.kbest(kind.hostile, 2), model.explain(kind.hostile)
+        pages += [found._repr_html_(), explanation._repr_html_()]
+        outputs = [output for output, _ in found]
     pages += [output._repr_svg_() for output in outputs if hasattr(output, "_repr_svg_")]
     for page in pages:
         assert "<script" not in page

@@ -60,7 +60,7 @@ def test_stopping_keeps_the_best_epoch(kind: Kind) -> None:
 
     def stop(event: trellis.Event) -> None:
         events.append(event)
-        if len(events) == 3:
+        if event.epoch == 3:
             raise trellis.StopTrainingError
 
     if not kind.has_epochs:
@@ -70,7 +70,12 @@ def test_stopping_keeps_the_best_epoch(kind: Kind) -> None:
     for options in ({}, {"dev": kind.other}):
         events.clear()
         stopped = kind.train(learner=plain(5), observer=stop, **options)
-        assert len(events) == len(stopped.training["history"]) == 3
+        assert len(events) == len(stopped.training["history"])
+        assert {event.epochs for event in events} == {5}
+        if kind.several:  # the models of folds are not stopped
+            assert len(events) == 3 * len({event.part for event in events})
+            continue
+        assert len(events) == 3
         assert answers(kind, stopped) == answers(kind, kind.train(learner=plain(3), **options))
 
 
@@ -87,6 +92,11 @@ def test_control_c_keeps_the_best_epoch(kind: Kind, tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     if not kind.has_epochs:
+        return
+    if kind.several:  # no model is made of a training that was not finished
+        for observer in (interrupt, raise_interrupt):
+            with pytest.raises(KeyboardInterrupt):
+                kind.train(observer=observer)
         return
     for options in ({}, {"dev": kind.other}):
         shorter = answers(kind, kind.train(learner=plain(2), **options))
@@ -119,8 +129,9 @@ def test_control_c_gives_up(kind: Kind) -> None:
 
     if not kind.has_epochs:
         return
-    with pytest.warns(trellis.TrellisWarning, match="training stops after epoch"), pytest.raises(KeyboardInterrupt):
-        kind.train(observer=interrupt_twice)
+    if not kind.several:
+        with pytest.warns(trellis.TrellisWarning, match="training stops after"), pytest.raises(KeyboardInterrupt):
+            kind.train(observer=interrupt_twice)
     with interrupts_raise(), pytest.raises(KeyboardInterrupt):
         kind.train(observer=interrupt)
 
@@ -161,6 +172,9 @@ def test_the_best_epoch_on_dev_is_kept(kind: Kind) -> None:
         return
     events = list[trellis.Event]()
     model = kind.train(learner=plain(4), dev=kind.other, observer=events.append)
+    if kind.several:
+        assert all(event.dev_score is not None for event in events)
+        return
     scores = [event.dev_score or 0.0 for event in events]
     best = scores.index(max(scores)) + 1
     assert answers(kind, model) == answers(kind, kind.train(learner=plain(best)))
@@ -253,6 +267,8 @@ def test_every_option_is_changed_once(declared: Kind) -> None:
 )
 def test_every_option_is_in_the_digest_of_a_checkpoint(declared: Kind, name: str, tmp_path: Path) -> None:
     """With one option changed it is rejected; or epochs are the same, and so is the model."""
+    if not effective(declared, "checkpoint", tmp_path / "checkpoint"):
+        return
     change, option = changes_of(declared)[name], flat_options_of(declared.table)[name]
     same = {**change.beside, "checkpoint": tmp_path / "checkpoint"}
     first = declared.train(**{**same, name: change.first})

@@ -16,6 +16,7 @@ TASKS = {
     "trees": "constituency parsers",
     "words": "word segmenters",
     "rerank": "rerankers",
+    "pipeline": "pipelines",
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from trellis.learning.options import TrainingOptions, groups_of, options_of
 from trellis.tasks.parsing.options import ParsingOptions
+from trellis.tasks.pipeline.options import PipelineOptions
 from trellis.tasks.reranking.options import RerankingOptions
 from trellis.tasks.structured.options import StructuredOptions
 from trellis.tasks.tagging.options import TaggingOptions
@@ -23,6 +24,7 @@ PAGES: dict[str, type] = {
     "trees.md": TreeOptions,
     "segmentation.md": WordsOptions,
     "reranking.md": RerankingOptions,
+    "pipeline.md": PipelineOptions,
     "structured.md": StructuredOptions,
 }
 START, END = "<!-- options: made by python docs/site/options.py -->\n", "<!-- end of options -->"

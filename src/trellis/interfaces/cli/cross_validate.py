@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import statistics
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trellis.corpus.corpus import Corpus, fold_numbers
+from trellis.corpus.document import Document
 from trellis.interfaces.cli.files import training_data
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, show, show_json
@@ -73,5 +74,16 @@ def command(options: Namespace) -> None:
 
 def _parts(data: Any, n: int, seed: int | None) -> Iterator[tuple[Any, Any]]:
     """Pairs of training and test data, whose tests cover every sentence once."""
-    take = data.take if isinstance(data, Corpus) else lambda numbers: [data[i] for i in numbers]
+    if isinstance(data, Corpus):
+        take = data.take
+    elif data and isinstance(data[0], Document):
+        data = [f"{block}\n\n" for block in data[0].to_conllu().rstrip("\n").split("\n\n")]  # one per sentence
+
+        def take(numbers: Iterable[int]) -> Any:
+            return Document.from_conllu("".join(data[i] for i in numbers))
+    else:
+
+        def take(numbers: Iterable[int]) -> Any:
+            return [data[i] for i in numbers]
+
     return ((take(train), take(test)) for train, test in fold_numbers(len(data), n, seed))

@@ -33,7 +33,7 @@ def describe(parser: Parser) -> None:
     """The options."""
     add, parser.mixed = parser.add_argument, True
     add("words", nargs="*", metavar="WORD", help="words of a sentence, or a file (default: standard input)")
-    parser.take(*FILES)
+    parser.take(*(task for task in FILES if task != "pipeline"))
     top = f"number of features per label of a tagger (default: {TERMS}), or per output of other models (default: 20)"
     add("--top", type=at_least(1), metavar="N", help=top)
     labels = f"number of labels per token of a tagger (default: {LABELS})"

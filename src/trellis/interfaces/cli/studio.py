@@ -31,7 +31,7 @@ def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
     add("source", nargs="?", metavar="FILE", help="corpus to inspect and to annotate")
-    models = "model file; repeatable (default: builtin:truecase)"
+    models = "model file; repeatable (default: builtin:english)"
     add("--model", "-m", action="append", default=[], metavar="MODEL", help=models)
     add("--port", type=at_least(0), default=8000, metavar="N", help="port; 0: any free port")
     add("--target", metavar="NAME", help="column of labels (default: the model's target, or label)")
@@ -50,7 +50,7 @@ def command(options: Namespace) -> None:
     except ModuleNotFoundError:
         raise ArgumentError(missing("studio", "serve")) from None
     path, paths = options.source, options.model
-    models = Models(paths or ["builtin:truecase"])
+    models = Models(paths or ["builtin:english"])
     show_log(quiet=True)
 
     @cache

@@ -23,10 +23,14 @@ TABLES = {
 }
 
 OF_LEARNER = ("epochs", "average", "shuffle", "seed")
+NOT_OFFERED = {"pipeline": ("init", "metric", "checkpoint", "checkpoint_every")}  # of tasks that reject them
 WORDS = {"true": True, "yes": True, "false": False, "no": False, "none": None}
 MODELS = ("init", "tagger")  # options whose values are model files
-# For rerankers, in addition to the options of the tagger.
-RERANKER_NAMES = {"k": "kbest", "folds": "reranker_folds", "features": "reranker_features"}
+# Names on the command line that differ: of rerankers because of the options of the tagger, and of those of commands.
+NAMES = {
+    "rerank": {"k": "kbest", "folds": "reranker_folds", "features": "reranker_features"},
+    "pipeline": {"folds": "tag_folds"},
+}
 
 
 def table_of(task: str) -> dict[str, Option]:
@@ -44,7 +48,7 @@ def describe_training(parser: Parser, task: str, *, shared: bool = True) -> None
     """Add the options of a task's training; ``shared``: also those that every task has."""
     table, title = table_of(task), f"{TASKS[task].noun} options"
     add = parser.add_argument_group(title).add_argument
-    names = RERANKER_NAMES if task == "rerank" else {}
+    names = NAMES.get(task, {})
     for name in _own(table):
         _add(add, names.get(name, name), table[name])
     if task == "rerank":
@@ -68,16 +72,16 @@ def describe_training(parser: Parser, task: str, *, shared: bool = True) -> None
         parser.share("tagger")
     add = parser.add_argument_group("training options").add_argument if shared else add
     for name in table if shared else ():
-        if name in TrainingOptions.__annotations__ and name != "n_threads":
+        if name in TrainingOptions.__annotations__ and name not in ("n_threads", *NOT_OFFERED.get(task, ())):
             _add(add, name, table[name])
 
 
 def training_options(options: Namespace, task: str) -> dict[str, Any]:
     """The values of the command line as arguments of the task's ``train``: those that are there."""
     table = table_of(task)
+    values = _values(options, table, NAMES.get(task))
     if task != "rerank":
-        return grouped(_kind(task), {**_values(options, table), **_learner(options, table["learner"].default)})
-    values = _values(options, table, RERANKER_NAMES)
+        return grouped(_kind(task), {**values, **_learner(options, table["learner"].default)})
     if options.reranker or options.reranker_set:
         base = options.reranker or table["learner"].default
         values["learner"] = build_learner(base, {}, options.reranker_set, "--reranker-set")

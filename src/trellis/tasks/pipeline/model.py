@@ -314,9 +314,7 @@ class Pipeline(Model):
             SVG, with a description as text.
         """
         document = self.predict(x)
-        if not len(document):
-            raise ArgumentError("the text has no sentence to draw")
-        return document[0].draw()
+        return (document[0] if len(document) else DocumentSentence([])).draw()
 
     def top_features(self, n: int | None = 20) -> list[Term]:
         """List the features of all parts with the largest absolute weights.
@@ -429,6 +427,8 @@ class Pipeline(Model):
     @classmethod
     def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
         headers = header["parts"]
+        if not isinstance(headers, dict) or not headers:
+            raise ValueError("no parts")
 
         def part(make: Any, name: str) -> Any:
             if name not in headers:

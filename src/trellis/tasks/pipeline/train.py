@@ -16,10 +16,10 @@ from trellis._support.errors import CorpusError, LearnerError
 from trellis.corpus.corpus import JOINT, NOTHING, Column, Corpus
 from trellis.corpus.document import Document
 from trellis.corpus.document_sentence import MultiwordToken
-from trellis.evaluation.pipeline import PipelineReport
 from trellis.features.presets import DEFAULT, RICH
 from trellis.learners.online import MIRA
 from trellis.learning.fit import Fit, fingerprint
+from trellis.learning.run import interrupts_raise
 from trellis.tasks.parsing.model import Parser
 from trellis.tasks.parsing.train import train as train_parser
 from trellis.tasks.parsing.treebank import read_dependencies
@@ -83,7 +83,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[PipelineOptions]) -> Pip
     dev : data, optional
         Held-out data, in the form of the training data; each part is that of the epoch with the best score on it.
     metric : str, default "auto"
-        Only ``"auto"``: each part has its own score.
+        Not available: each part has its own score.
     patience : int, optional
         Number of epochs without a better score on ``dev`` after which the training of a part stops.
     checkpoint : path, optional
@@ -128,9 +128,11 @@ def train(corpus: Any, y: Any = None, **options: Unpack[PipelineOptions]) -> Pip
     [('Dogs', 'dog', 2), ('bark', 'bark', 0), ('.', '.', 2)]
     """
     none = "for pipelines, which train several models"
-    rejected = dict.fromkeys(("init", "sample_weight", "checkpoint", "checkpoint_every"), none)
-    fit = Fit(PipelineOptions, options, metrics=PipelineReport.metrics, rejected=rejected)
-    return _Training(fit, documents_of(corpus if y is None else y)).pipeline()
+    rejected = dict.fromkeys(("init", "sample_weight", "checkpoint", "checkpoint_every", "metric"), none)
+    fit = Fit(PipelineOptions, options, rejected=rejected)
+    training = _Training(fit, documents_of(corpus if y is None else y))
+    with interrupts_raise():  # no pipeline of fewer parts than asked for
+        return training.pipeline()
 
 
 class _Training:
