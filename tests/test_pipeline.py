@@ -51,15 +51,15 @@ def test_labels_of_characters_give_the_tokens_back() -> None:
 def test_columns_of_characters() -> None:
     corpus = Characters.of(" Ab c.\n\nd 9").corpus()
     columns = {name: corpus.column(name).tolist() for name in corpus.columns}
-    assert columns["char"] == [*"Ab", " ", *"c.", "\n", "d", " ", "9"]
-    assert columns["kind"] == [*"Aa", " ", *"a.", "\n", "a", " ", "0"]
-    assert columns["left"] == ["^A", "^Ab", " ", "^c", "^c.", "\n", "^d", " ", "^9"]
-    assert columns["right"] == ["b$", "$", " ", ".$", "$", "\n", "$", " ", "$"]
-    assert columns["next"] == ["c.", "c.", "c.", "\n", "\n", "d", "9", "9", "\n"]
-    assert columns["previous"] == ["\n", "\n", "ab", "ab", "ab", "c.", "\n", "d", "d"]
-    assert corpus.starts.tolist() == [0, 6, 9]
+    assert columns["char"] == [*"Ab", " ", *"c.", "\n", "d", " ", "9", "\n"]
+    assert columns["kind"] == [*"Aa", " ", *"a.", "\n", "a", " ", "0", "\n"]
+    assert columns["left"] == ["^A", "^Ab", " ", "^c", "^c.", "\n", "^d", " ", "^9", "\n"]
+    assert columns["right"] == ["b$", "$", " ", ".$", "$", "\n", "$", " ", "$", "\n"]
+    assert columns["next"] == ["c.", "c.", "c.", "\n", "\n", "d", "9", "9", "\n", "\n"]
+    assert columns["previous"] == ["\n", "\n", "ab", "ab", "ab", "c.", "\n", "d", "d", "9"]
+    assert corpus.starts.tolist() == [0, 6, 10]
     long = Characters.of("abcdefghijklmnopqrstuvwxyz").corpus()
-    assert long.column("left").tolist()[-1] == "opqrstuvwxyz"
+    assert long.column("left").tolist()[-2] == "opqrstuvwxyz"
     assert long.column("right").tolist()[0] == "bcdefghijklm"
 
 

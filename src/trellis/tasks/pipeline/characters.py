@@ -71,7 +71,10 @@ class Characters:
 
     @classmethod
     def of(cls, text: str, *, lines: bool = False) -> Characters:
-        """The characters of a text without whitespace at its ends; ``lines``: every line is a paragraph."""
+        """The characters of a text without whitespace at its ends, and a paragraph mark: the end of a text is that of a paragraph.
+
+        ``lines``: every line is a paragraph.
+        """
         points = to_points(text)
         blank = _IS_SPACE[points]
         letters = np.flatnonzero(~blank)
@@ -80,12 +83,12 @@ class Characters:
         gaps = np.flatnonzero(np.diff(letters) > 1)  # after these letters there is whitespace
         n_lines = np.cumsum(points == ord("\n"))
         in_gap = n_lines[letters[gaps + 1]] - n_lines[letters[gaps]]
-        starts = np.insert(letters, gaps + 1, letters[gaps] + 1)
+        starts = np.append(np.insert(letters, gaps + 1, letters[gaps] + 1), letters[-1] + 1)
         is_space = np.zeros(len(starts), bool)
         places = gaps + 1 + np.arange(len(gaps))
-        is_space[places] = True
+        is_space[places] = is_space[-1] = True
         is_paragraph = np.zeros(len(starts), bool)
-        is_paragraph[places[in_gap >= (1 if lines else 2)]] = True
+        is_paragraph[places[in_gap >= (1 if lines else 2)]] = is_paragraph[-1] = True
         return cls(starts, is_space, is_paragraph, text.split())
 
     def corpus(self) -> Corpus:
@@ -136,14 +139,14 @@ class Characters:
     def _neighbours(self, codes: Longs, chunk_of: Longs, step: int) -> Ints:
         """[n] number of the chunk before (-1) or after (1) that of each character, or the whitespace there."""
         end = len(set(codes.tolist()))  # number of paragraph marks
-        spaces = np.flatnonzero(self.is_space)
+        spaces = np.flatnonzero(self.is_space)  # one after every chunk
+        following = np.append(codes, end)[1:] if len(codes) else codes
         # Of chunks: the next one unless a paragraph ends between them.
         breaks = self.is_paragraph[spaces]
-        following = np.append(np.where(breaks, end, codes[1:]), end) if len(codes) else codes
-        preceding = np.insert(np.where(breaks, end, codes[:-1]), 0, end) if len(codes) else codes
+        beside = np.where(breaks, end, following if step > 0 else codes)
         out = np.empty(len(self), np.int64)
-        out[~self.is_space] = (following if step > 0 else preceding)[chunk_of]
-        out[spaces] = (codes[1:] if step > 0 else codes[:-1])[: len(spaces)]
+        out[~self.is_space] = (beside if step > 0 else np.insert(beside, 0, end)[:-1])[chunk_of]
+        out[spaces] = following if step > 0 else codes
         return out.astype(np.int32)
 
     def _sequences(self) -> Longs:
