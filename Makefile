@@ -29,6 +29,7 @@ $(VENV)/.lint: $(VENV)/.tests
 	touch $@
 
 demo: $(VENV)/.built
+	$(BIN)/python -m examples.english
 	$(BIN)/python -m examples.typos
 
 # One process per core, each with whole files of tests. MARKS= runs the slow tests too.

@@ -63,8 +63,8 @@ corrected  {corrected}
 
 The model is kept in {model}; it reads the letters of a word:
   echo "t g e" | trellis predict -m {model} --words
-A pre-trained truecaser is included:
-  echo "i saw the python manual in may" | trellis predict --text --inline"""
+A pre-trained pipeline of English is included:
+  echo "Ann's dogs didn't bark." | trellis predict --text"""
 
 Pairs = list[tuple[str, str]]  # typed, meant
 

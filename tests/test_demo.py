@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import trellis
-from examples import typos
+from examples import english, typos
 from examples.typos import NEIGHBOURS, main, make_typos, mistype
 
 TEXT = (
@@ -101,3 +101,15 @@ def test_the_model_is_left_behind(capsys: pytest.CaptureFixture[str], here: Path
         main(["--quiet", "--words", "4000"])
     assert left.value.code == 2
     assert "not of this demo" in capsys.readouterr().err
+
+
+def test_english(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        english.main(["Dogs bark."])
+    assert left.value.code == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [[*row[:4], *row[-3:]] for row in rows] == [
+        ["1", "Dogs", "dog", "NOUN", "2", "nsubj", "Dogs"],
+        ["2", "bark", "bark", "VERB", "0", "root", "bark"],
+        ["3", ".", ".", "PUNCT", "2", "punct", "."],
+    ]

@@ -26,7 +26,7 @@ PAGE = (ROOT / "docs" / "format.md").read_text("utf-8")
 SCHEMA = json.loads((ROOT / "docs" / "format.schema.json").read_text("utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 FILES = [path for path in sorted((ROOT / "tests" / "files" / "models").glob("*/*")) if path.suffix != ".json"]
-BUILTIN = ROOT / "src" / "trellis" / "tasks" / "tagging" / "builtin" / "truecase.trellis"
+BUILTIN = ROOT / "src" / "trellis" / "tasks" / "shelf" / "english.trellis"
 WORDS = [["the", "man", "saw", "the", "Dog"], ["Ann", "saw", "it"], ["two", "dögs", "barked"]] * 2
 CHUNKS = [["B-NP", "I-NP", "O", "B-NP", "I-NP"], ["B-NP", "O", "B-NP"], ["B-NP", "I-NP", "O"]] * 2
 PLAIN = ["word[0]", "word[-1] & word[0]", "shape(word[0])"]

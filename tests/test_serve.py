@@ -478,7 +478,7 @@ def test_a_bad_request_spoils_no_other(ner: trellis.Tagger) -> None:
 
 
 def test_several_models_at_once(ner: trellis.Tagger) -> None:
-    other = trellis.load("builtin:truecase")
+    other = trellis.train({"word": [["python", "is"]], "y": [["N", "V"]]}, target="y", features=["word[0]"])
 
     async def ask() -> list[Any]:
         batcher = Batcher(1)

@@ -30,7 +30,10 @@ from trellis.interfaces.cli.progress import say, watch_epochs
 from trellis.learning.run import interrupts_raise
 
 MEASURES = ("Words", "Sentences", "UPOS", "XPOS", "UFeats", "Lemmas", "UAS", "LAS", "MLAS", "BLEX")
-SMALL = (0.8, 0.8)  # shares of the weights of taggers and parser that small models drop; chosen on English-EWT's dev file
+SMALL = (
+    0.8,
+    0.8,
+)  # shares of the weights of taggers and parser that small models drop; chosen on English-EWT's dev file
 PLACE = Path(RESULTS) / "models"  # one JSON file per model
 
 
