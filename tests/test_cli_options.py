@@ -129,6 +129,7 @@ VALUES = {
     "plot": "out.svg",
     "predicted": "test.txt",
     "prune": "0.9",
+    "prune_weights": "0.5",
     "ray": "auto --workers 2 --output out.many/",
     "reranker": "perceptron",
     "reranker_features": "rank,types",
