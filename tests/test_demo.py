@@ -105,11 +105,12 @@ def test_the_model_is_left_behind(capsys: pytest.CaptureFixture[str], here: Path
 
 def test_english(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
-        english.main(["Dogs bark."])
+        english.main(["They were sleeping."])
     assert left.value.code == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
     assert [[*row[:4], *row[-3:]] for row in rows] == [
-        ["1", "Dogs", "dog", "NOUN", "2", "nsubj", "Dogs"],
-        ["2", "bark", "bark", "VERB", "0", "root", "bark"],
-        ["3", ".", ".", "PUNCT", "2", "punct", "."],
+        ["1", "They", "they", "PRON", "3", "nsubj", "They"],
+        ["2", "were", "be", "AUX", "3", "aux", "were"],
+        ["3", "sleeping", "sleep", "VERB", "0", "root", "sleeping"],
+        ["4", ".", ".", "PUNCT", "3", "punct", "."],
     ]
