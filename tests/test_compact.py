@@ -84,7 +84,9 @@ def test_tables_find_every_key_again() -> None:
         for begin, end in zip(tables["tables.starts"][:-1], tables["tables.starts"][1:], strict=True):
             keys, ids = again["tables.keys"][begin:end].tolist(), again["tables.ids"][begin:end].tolist()
             n_slots = len(keys)
-            entries = zip(tables["tables.keys"][begin:end].tolist(), tables["tables.ids"][begin:end].tolist(), strict=True)
+            entries = zip(
+                tables["tables.keys"][begin:end].tolist(), tables["tables.ids"][begin:end].tolist(), strict=True
+            )
             wanted = {key: i for key, i in entries if i >= 0}
             assert sum(i >= 0 for i in ids) == len(wanted)
             for key, number in wanted.items():
@@ -104,7 +106,9 @@ def test_arrays_of_all_types() -> None:
     arrays |= {"none": np.empty(0, np.float32), "weights": np.full((3, BLOCK), -np.inf, np.float32)}
     for weights in ("float32", "int8"):
         again = expanded(*compact(arrays, weights))  # type: ignore[arg-type]
-        assert all(np.array_equal(again[name], array) and again[name].dtype == array.dtype for name, array in arrays.items())
+        assert all(
+            np.array_equal(again[name], array) and again[name].dtype == array.dtype for name, array in arrays.items()
+        )
 
 
 def test_damaged_files_are_rejected(tmp_path: Path) -> None:
@@ -130,7 +134,14 @@ def test_damaged_files_are_rejected(tmp_path: Path) -> None:
 
     for array in (tensors[name][:-1], tensors[name][1:], tensors[name][:0], huge, np.zeros(9, np.int64)):
         rejected({**tensors, name: array}, recipes)
-    for change in ({"shape": [10**9]}, {"shape": [-1]}, {"shape": [10**6]}, {"dtype": "<f8"}, {"dtype": "|O"}, {"weights": "int4"}):
+    for change in (
+        {"shape": [10**9]},
+        {"shape": [-1]},
+        {"shape": [10**6]},
+        {"dtype": "<f8"},
+        {"dtype": "|O"},
+        {"weights": "int4"},
+    ):
         rejected(tensors, {**recipes, name: {**recipes[name], **change}})
     for other in ({**recipes, "nothing": recipes[name]}, [], 3, {name: 3}):
         rejected(tensors, other)

@@ -29,8 +29,8 @@ Recipe = dict[str, Any]
 def compact(tensors: Mapping[str, Array], weights: WeightType) -> tuple[Arrays, dict[str, Recipe]]:
     """Compact arrays with their recipes, by name.
 
-    Weights are the arrays of 32-bit floats called ``weights`` or ``NAME.weights``. Those with values that a 16-bit float
-    does not have, such as the minus infinity of forbidden label pairs, keep their type.
+    Weights are the arrays of 32-bit floats called ``weights`` or ``NAME.weights``. Those with values that a 16-bit
+    float does not have, such as the minus infinity of forbidden label pairs, keep their type.
     """
     out, recipes = Arrays(), dict[str, Recipe]()
     tables = _tables(tensors)
