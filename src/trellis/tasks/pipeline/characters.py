@@ -71,9 +71,9 @@ class Characters:
 
     @classmethod
     def of(cls, text: str, *, lines: bool = False) -> Characters:
-        """The characters of a text without whitespace at its ends, and a paragraph mark: the end of a text is that of a paragraph.
+        """The characters of a text without whitespace at its ends, and a paragraph mark after them.
 
-        ``lines``: every line is a paragraph.
+        So the end of a text is like that of a paragraph. ``lines``: every line is a paragraph.
         """
         points = to_points(text)
         blank = _IS_SPACE[points]

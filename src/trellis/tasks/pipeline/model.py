@@ -86,7 +86,9 @@ class Parts(NamedTuple):
                 targets = tagger.target.split("+")
                 corpus = add(**dict(zip(targets, column.split() if len(targets) == 2 else (column,), strict=True)))
         if "lemmas" in names and self.lemmatizer is not None:
-            columns = [corpus.column(name) for name in (FORM, UPOS, FEATS)]
+            has_feats = any(FEATS in tagger.target.split("+") for tagger in self.taggers)
+            feats = corpus.column(FEATS) if has_feats else Column.of([NOTHING] * corpus.n_tokens)
+            columns = corpus.column(FORM), corpus.column(UPOS), feats
             corpus = add(lemma=Column.of(self.lemmatizer.predict(*columns, n_threads=n_threads)))
         if "trees" in names and self.parser is not None and corpus.n_tokens:
             add(**parsed(self.parser, corpus, n_threads))
@@ -578,7 +580,7 @@ def check_parts(parts: Parts) -> None:
             raise ValueError(f"a tagger of columns that no part predicts: {', '.join(sorted(missing))}")
         known |= set(tagger.target.split("+"))
     if parts.lemmatizer is not None:
-        if not known >= {UPOS, FEATS}:
+        if UPOS not in known:
             raise ValueError("a lemmatizer without tags")
         known.add(LEMMA)
     if parts.parser is not None and (missing := set(parts.parser.columns) - known):
