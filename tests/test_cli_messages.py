@@ -73,7 +73,7 @@ def test_empty_files_are_told_alike_by_every_verb(
         f"train --task {task} {name} {read} -m out",
         f"cross-validate --task {task} {name} {read}",
         f"evaluate -m model.trellis {name} {read}",
-        f"compare -m model.trellis -m model.trellis {name} {read}",
+        *([] if task == "pipeline" else [f"compare -m model.trellis -m model.trellis {name} {read}"]),
     ):
         done = call(line)
         assert (done.code, done.err) == (

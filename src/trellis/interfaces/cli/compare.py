@@ -37,9 +37,8 @@ def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
     add("source", metavar="FILE", help="file with gold outputs")
-    parser.take(
-        *(task for task in FILES if task != "pipeline"), action="append", help="model file; two are required: -m A -m B"
-    )
+    tasks = (task for task in FILES if task != "pipeline")
+    parser.take(*tasks, action="append", help="model file; two are required: -m A -m B")
     parser.share("target", tasks=LABELS)
     parser.share("tagger", "no-tags", "lenient")
     differences = "file for a table of the tokens that get different labels"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import statistics
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from trellis.corpus.corpus import Corpus, fold_numbers
@@ -75,15 +75,16 @@ def command(options: Namespace) -> None:
 def _parts(data: Any, n: int, seed: int | None) -> Iterator[tuple[Any, Any]]:
     """Pairs of training and test data, whose tests cover every sentence once."""
     if isinstance(data, Corpus):
-        take = data.take
-    elif data and isinstance(data[0], Document):
-        data = [f"{block}\n\n" for block in data[0].to_conllu().rstrip("\n").split("\n\n")]  # one per sentence
+        return ((data.take(train), data.take(test)) for train, test in fold_numbers(len(data), n, seed))
+    examples: Any = data
+    joined: Callable[[Iterable[Any]], Any] = list
+    if data and isinstance(data[0], Document):
+        examples = [f"{block}\n\n" for block in data[0].to_conllu().rstrip("\n").split("\n\n")]  # one per sentence
+        joined = _document
+    folds = fold_numbers(len(examples), n, seed)
+    return ((joined(examples[i] for i in train), joined(examples[i] for i in test)) for train, test in folds)
 
-        def take(numbers: Iterable[int]) -> Any:
-            return Document.from_conllu("".join(data[i] for i in numbers))
-    else:
 
-        def take(numbers: Iterable[int]) -> Any:
-            return [data[i] for i in numbers]
-
-    return ((take(train), take(test)) for train, test in fold_numbers(len(data), n, seed))
+def _document(blocks: Iterable[str]) -> Document:
+    """The document of sentences in CoNLL-U."""
+    return Document.from_conllu("".join(blocks))

@@ -34,6 +34,7 @@ from trellis.interfaces.cli.files import (
     file_shape,
     given_shape,
     gold_data,
+    gold_document,
     open_model,
     read_examples,
     reject_file_options,
@@ -91,7 +92,7 @@ def _of_model(options: Namespace) -> Parts:
     model, settings = open_model(options), {"n_threads": options.threads}
     if model.task == "pipeline":
         reject_file_options(options, f"{options.source}: pipelines are evaluated on CoNLL-U")
-        return {"report": model.evaluate(options.source, gold_tokens=options.gold_tokens, **settings)}
+        return {"report": model.evaluate(gold_document(options.source), gold_tokens=options.gold_tokens, **settings)}
     corpus = gold_data(model, options, options.source)
     if model.task == "words":
         return {"report": model.evaluate(corpus, **settings)}
@@ -132,11 +133,10 @@ def _of_files(options: Namespace) -> Parts:
     if task in ("tag", "parse"):
         return _columns(options) if task == "tag" else _attachment(options)
     if task == "pipeline":
-        from trellis.corpus.document import Document
         from trellis.evaluation.pipeline import compare_documents
 
         reject_file_options(options, "documents are CoNLL-U")
-        return {"report": compare_documents(*map(Document.from_conllu, (options.gold, options.predicted)))}
+        return {"report": compare_documents(*map(gold_document, (options.gold, options.predicted)))}
     from trellis.evaluation.brackets import evaluate_trees
     from trellis.evaluation.words import compare_words
 

@@ -141,13 +141,11 @@ def training_data(
 ) -> tuple[Any, Any, dict[str, Any] | None]:
     """Training data, dev data, and for a corpus the columns and shape of its file; reports the size."""
     if task == "pipeline":
-        from trellis.corpus.document import Document
-
-        documents = [Document.from_conllu(path) for path in paths]
+        documents = [gold_document(path) for path in paths]
         n_words = sum(len(sentence) for document in documents for sentence in document)
         names = ", ".join(map(message_name, paths))
         say(f"{sum(map(len, documents)):,} sentences, {n_words:,} words from {names}", options.quiet)
-        return documents, None if dev is None else Document.from_conllu(dev), None
+        return documents, None if dev is None else gold_document(dev), None
     sizes = {"trees": ("trees", lambda tree: len(tree.words)), "words": ("lines", len)}
     if task in sizes:
         noun, size = sizes[task]
@@ -186,6 +184,16 @@ def training_data(
         tag = tagging(options)
         corpus, held_out = tag(corpus), None if held_out is None else tag(held_out)
     return corpus, held_out, {"columns": list(corpus.columns), **shape._asdict()}
+
+
+def gold_document(path: str) -> Any:
+    """Read a CoNLL-U file with gold annotations."""
+    from trellis.corpus.document import Document
+
+    document = Document.from_conllu(path)
+    if not len(document):
+        raise EmptyError(message_name(path))
+    return document
 
 
 def gold_data(model: Any, options: Namespace, path: str) -> Any:
