@@ -30,10 +30,8 @@ from trellis.interfaces.cli.progress import say, watch_epochs
 from trellis.learning.run import interrupts_raise
 
 MEASURES = ("Words", "Sentences", "UPOS", "XPOS", "UFeats", "Lemmas", "UAS", "LAS", "MLAS", "BLEX")
-SMALL = (
-    0.8,
-    0.8,
-)  # shares of the weights of taggers and parser that small models drop; chosen on English-EWT's dev file
+# Shares of the weights of taggers and parser that small models drop; chosen on the dev file of English-EWT.
+SMALL = (0.8, 0.8)
 PLACE = Path(RESULTS) / "models"  # one JSON file per model
 
 
