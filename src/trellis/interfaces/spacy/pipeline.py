@@ -68,8 +68,8 @@ def load_pipeline(model: str, *, language: str | None = None) -> Language:
     --------
     >>> from trellis.interfaces.spacy import load_pipeline
     >>> nlp = load_pipeline("builtin:english")
-    >>> [(token.text, token.pos_, token.lemma_, token.dep_) for token in nlp("Dogs bark.")]
-    [('Dogs', 'NOUN', 'dog', 'nsubj'), ('bark', 'VERB', 'bark', 'root'), ('.', 'PUNCT', '.', 'punct')]
+    >>> [(token.text, token.pos_, token.dep_) for token in nlp("They sing.")]
+    [('They', 'PRON', 'nsubj'), ('sing', 'VERB', 'root'), ('.', 'PUNCT', 'punct')]
     """
     pipeline = trellis.Pipeline.load(model)
     code = language or pipeline.info.get("code") or UNNAMED

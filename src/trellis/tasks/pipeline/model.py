@@ -70,7 +70,22 @@ class Parts(NamedTuple):
         return tuple(name for name, one in zip(PARTS, exists, strict=True) if one)
 
     def annotate(self, corpus: Corpus, names: Iterable[str], n_threads: int | None) -> Columns:
-        """Predict columns of sentences with a column ``form``: by the parts of these names, each from what is there."""
+        """Predict columns of sentences with a column ``form``: by the parts of these names, each from what is there.
+
+        Parameters
+        ----------
+        corpus
+            The sentences.
+        names
+            Names of parts.
+        n_threads
+            Number of threads (None: all cores).
+
+        Returns
+        -------
+        Columns
+            The predicted columns by name.
+        """
         predicted = Columns()
 
         def add(**columns: Column) -> Corpus:
