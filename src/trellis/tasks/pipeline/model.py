@@ -235,8 +235,10 @@ class Pipeline(Model):
         if inputs is None:
             raise ArgumentError(f"the inputs must be a list of texts, not {type(xs).__name__}")
         texts = [_checked(x) for x in inputs if isinstance(x, str)]
+        given = [x if isinstance(x, Document) else document_of_words(x) for x in inputs if not isinstance(x, str)]
         from_texts = iter(self._of_texts(texts, wanted, lines, n_threads) if texts else ())
-        return [next(from_texts) if isinstance(x, str) else self._of_words(x, wanted, n_threads) for x in inputs]
+        from_words = iter(self._of_words(given, wanted, n_threads))
+        return [next(from_texts if isinstance(x, str) else from_words) for x in inputs]
 
     def predict_corpus(self, corpus: Any, /, *, n_threads: int | None = None) -> Corpus:
         """Add predicted columns to a corpus of words.
@@ -413,13 +415,19 @@ class Pipeline(Model):
             first, offset = cut, offset + len(text) + len(PARAGRAPH)
         return documents
 
-    def _of_words(self, x: Any, wanted: Sequence[str], n_threads: int) -> Document:
-        """The document with the predictions of its words."""
-        document = x if isinstance(x, Document) else document_of_words(x)
-        if not any(len(sentence) for sentence in document):
-            return document
-        columns = self.parts.annotate(document.to_corpus(), [part for part in wanted if part != "tokens"], n_threads)
-        return document.with_columns(columns)
+    def _of_words(self, given: Sequence[Document], wanted: Sequence[str], n_threads: int) -> list[Document]:
+        """The documents with the predictions of their words."""
+        together = Document("", [sentence for document in given for sentence in document]).to_corpus()
+        columns = Columns()
+        if together.n_tokens:
+            columns = self.parts.annotate(together, [part for part in wanted if part != "tokens"], n_threads)
+        documents, begin = list[Document](), 0
+        for document in given:
+            end = begin + sum(map(len, document))
+            own = {name: column.slice(begin, end) for name, column in columns.items()} if end > begin else {}
+            documents.append(document.with_columns(own))
+            begin = end
+        return documents
 
     # ------------------------------------------------------------ files
 
