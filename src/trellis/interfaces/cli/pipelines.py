@@ -15,6 +15,7 @@ from trellis.interfaces.cli.outputs import writing
 from trellis.interfaces.cli.pieces import decoded, json_lines, send, text_lines
 
 ENOUGH = 1 << 20  # characters of a piece of text
+SENTENCES = 1_000  # of a piece, where each line is one
 BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 
 
@@ -50,7 +51,9 @@ def _documents(pipeline: Any, options: Namespace, source: str, parts: Any) -> It
         raise ArgumentError(f"a pipeline reads text or CoNLL-U, not {format}; omit --format")
     elif options.words:
         for text in text_lines(source):
-            yield from pipeline.predict_batch([line.split() for line in text.splitlines() if line.split()], **given)
+            lines = [words for line in text.splitlines() if (words := line.split())]
+            for first in range(0, len(lines), SENTENCES):
+                yield from pipeline.predict_batch(lines[first : first + SENTENCES], **given)
     else:
         for text in text_pieces(pipeline, (text_lines if options.lines else decoded)(source), options.lines):
             yield pipeline(text, lines=options.lines, **given)
