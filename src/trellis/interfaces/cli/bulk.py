@@ -68,6 +68,8 @@ def _run(
     if options.output is None:
         raise ArgumentError("several input files require an output folder: --output FOLDER/")
     model = check_model(options, mapped(options.model, options.scheme), options.model)
+    if model.task == "pipeline":
+        raise ArgumentError(f"{options.model}: a pipeline reads one file at a time; give one, with --output FILE")
     pairs = _pairs(dict.fromkeys(path for name in options.source for path in matching_files(name)), options)
     try:
         Path(options.output).mkdir(parents=True, exist_ok=True)
