@@ -11,6 +11,7 @@ from trellis._support.errors import ArgumentError
 from trellis.corpus.document import Document
 from trellis.corpus.files import STANDARD_STREAM
 from trellis.corpus.read import format_of
+from trellis.interfaces.cli.options import FILE_OPTIONS
 from trellis.interfaces.cli.outputs import writing
 from trellis.interfaces.cli.pieces import decoded, json_lines, send, text_lines
 
@@ -22,6 +23,9 @@ BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 def annotate(pipeline: Any, options: Namespace, count: Callable[[int], None]) -> None:
     """Annotate a file: text piece by piece, CoNLL-U as a whole with its own sentences and words."""
     source, parts = options.source, options.parts
+    for name in FILE_OPTIONS:
+        if name != "format" and getattr(options, name) is not None:
+            raise ArgumentError(f"a pipeline reads text or CoNLL-U, without other columns; omit --{name}")
     shown = format_of(options.output) if options.output not in (None, STANDARD_STREAM) else "conllu"
     as_json = options.json or shown == "jsonl"
     if shown not in ("conllu", "jsonl", "conll"):
