@@ -7,6 +7,7 @@
 #include "attributes.hpp"
 #include "features.hpp"
 #include "parallel.hpp"
+#include "tagger_model.hpp"
 #include "text/columns.hpp"
 
 using namespace trellis;

@@ -196,7 +196,8 @@ struct PyTreeModel {
   std::optional<PlacedWeights> core;
 
   void begin() {
-    const auto& [packed, folds] = weights;
+    const auto& packed = weights.attributes;  // names, as clang 14 captures no structured bindings
+    const auto& folds = weights.folds;
     const std::vector<std::uint32_t> n_columns = plan->core.n_columns();
     core.emplace(plan->core.places, n_columns, Learns::kNothing);
     check_finite(packed.weights, "weights must be finite numbers");
